@@ -16,7 +16,7 @@ use backend::{
     Freshness, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, Maintenance,
     ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ObjectWriter, Parsed, PartPage, PartReceipt,
     PartWriter, PutPartRequest, PutRequest, ReadRequest, ReadSelector, Result, Statistics, UploadPage,
-    UploadReceipt, WriteReceipt, check_only_version, check_part_algorithm,
+    UploadReceipt, VersionPage, WriteReceipt, check_only_version, check_part_algorithm,
 };
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
@@ -204,6 +204,10 @@ impl Backend for NullBackend {
 
     async fn list_objects(&self, _: &Context, _: &ListObjectsQuery<'_>) -> Result<ListPage> {
         Ok(ListPage::default())
+    }
+
+    async fn list_versions(&self, _: &Context, _: &ListObjectsQuery<'_>) -> Result<VersionPage> {
+        Ok(VersionPage::default())
     }
 
     async fn create_upload(&self, _: &Context, _: CreateUploadRequest<'_>) -> Result<UploadReceipt> {

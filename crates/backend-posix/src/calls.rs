@@ -6,11 +6,11 @@ use async_trait::async_trait;
 use backend::{
     AbortRequest, Backend, BackendError, BucketPage, BucketState, Capabilities, ChangeBucketRequest, Check,
     CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide, CreateBucketRequest,
-    CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery, ListObjectsQuery,
-    ListPage, ListPartsQuery, ListUploadsQuery, Maintenance, ObjectRead, ObjectRef, ObjectWriter, PartPage,
-    PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest, ReadSelector, Result, Statistics,
-    SweepReport, UploadPage, UploadReceipt, VersionRef, WriteOptions, WriteReceipt, check_only_version,
-    check_part_algorithm,
+    CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery, ListItem,
+    ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, Maintenance, ObjectRead, ObjectRef,
+    ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest, ReadSelector,
+    Result, Statistics, SweepReport, UploadPage, UploadReceipt, VersionItem, VersionPage, VersionRef,
+    WriteOptions, WriteReceipt, check_only_version, check_part_algorithm,
 };
 use bytes::Bytes;
 use rustix::fs::Access;
@@ -308,6 +308,15 @@ impl Backend for PosixBackend {
             naming(store, (&page.bucket, &top), list)
         };
         self.run_in(bucket, who, list).await
+    }
+
+    async fn list_versions(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<VersionPage> {
+        let page = self.list_objects(cx, query).await?;
+        let items = page.items.into_iter().map(|item| match item {
+            ListItem::Object(object) => VersionItem::Object { object, is_latest: true },
+            ListItem::CommonPrefix(prefix) => VersionItem::CommonPrefix(prefix),
+        });
+        Ok(VersionPage { items: items.collect(), next: page.next })
     }
 
     async fn create_upload(&self, cx: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt> {

@@ -4,6 +4,7 @@ use s3_types::{ChecksumAlgorithm, ChecksumType, Condition, Conditions, VersionId
 
 use crate::object::ObjectAttributes;
 use crate::object_check::NotAllowed;
+use crate::versioning::DeleteMarker;
 
 /// The result of a storage call.
 pub type Result<T, E = BackendError> = std::result::Result<T, E>;
@@ -53,6 +54,14 @@ pub enum BackendError {
     /// The key has no version with this id.
     #[error("the object has no version {0}")]
     NoSuchVersion(VersionId),
+    /// The version that the request reads is a delete marker.
+    #[error("the version is a delete marker")]
+    DeleteMarker {
+        /// The marker.
+        marker: DeleteMarker,
+        /// True if the request names it by its id, false if it is the current version.
+        is_named: bool,
+    },
     /// The id is one that no version here can have.
     #[error("{0} is not a valid version id")]
     InvalidVersionId(VersionId),
@@ -353,6 +362,7 @@ impl BackendError {
             Self::NoSuchBucket
             | Self::NoSuchKey
             | Self::NoSuchVersion(_)
+            | Self::DeleteMarker { .. }
             | Self::InvalidVersionId(_)
             | Self::NotAllowed
             | Self::NoPosixIdentity
@@ -395,6 +405,7 @@ impl BackendError {
             | Self::DeniedToUser { .. }
             | Self::NoSuchUpload
             | Self::NoSuchVersion(_)
+            | Self::DeleteMarker { .. }
             | Self::InvalidVersionId(_)
             | Self::InvalidPart { .. }
             | Self::InvalidPartOrder

@@ -22,6 +22,7 @@ mod statistics;
 mod storage;
 mod upload;
 mod version;
+mod versioning;
 mod writer;
 
 pub use bucket::{
@@ -52,4 +53,5 @@ pub use upload::{
     PartSummary, PutPartRequest, UploadPage, UploadPosition, UploadReceipt, UploadRef, UploadSummary,
 };
 pub use version::check_only_version;
+pub use versioning::{DeleteMarker, VersionItem, VersionPage, Versioning};
 pub use writer::{ObjectWriter, PartWriter};

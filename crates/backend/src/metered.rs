@@ -25,6 +25,7 @@ use crate::upload::{
     AbortRequest, CompleteRequest, CopyPartRequest, CreateUploadRequest, ListPartsQuery, ListUploadsQuery,
     PartPage, PartReceipt, PutPartRequest, UploadPage, UploadReceipt,
 };
+use crate::versioning::VersionPage;
 use crate::writer::{ObjectWriter, PartWriter};
 
 /// The size below which writes are not timed: mostly they are gathered in memory, which costs less
@@ -63,6 +64,7 @@ calls! {
     DeleteObject "delete_object"
     CopyObject "copy_object"
     ListObjects "list_objects"
+    ListVersions "list_versions"
     CreateUpload "create_upload"
     PutPart "put_part"
     CopyPart "copy_part"
@@ -316,6 +318,10 @@ impl<O: CallObserver> Backend for Metered<O> {
 
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
         time(&*self.observer, Call::ListObjects, self.inner.list_objects(cx, query)).await
+    }
+
+    async fn list_versions(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<VersionPage> {
+        time(&*self.observer, Call::ListVersions, self.inner.list_versions(cx, query)).await
     }
 
     async fn create_upload(&self, cx: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt> {

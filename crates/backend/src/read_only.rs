@@ -19,6 +19,7 @@ use crate::upload::{
     AbortRequest, CompleteRequest, CopyPartRequest, CreateUploadRequest, ListPartsQuery, ListUploadsQuery,
     PartPage, PartReceipt, PutPartRequest, UploadPage, UploadReceipt,
 };
+use crate::versioning::VersionPage;
 use crate::writer::{ObjectWriter, PartWriter};
 
 /// A wrapper of a backend that passes reads on and refuses every write with
@@ -95,6 +96,10 @@ impl Backend for ReadOnly {
 
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
         self.inner.list_objects(cx, query).await
+    }
+
+    async fn list_versions(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<VersionPage> {
+        self.inner.list_versions(cx, query).await
     }
 
     async fn create_upload(&self, _: &Context, _: CreateUploadRequest<'_>) -> Result<UploadReceipt> {

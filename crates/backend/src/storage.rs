@@ -18,6 +18,7 @@ use crate::upload::{
     AbortRequest, CompleteRequest, CopyPartRequest, CreateUploadRequest, ListPartsQuery, ListUploadsQuery,
     PartPage, PartReceipt, PutPartRequest, UploadPage, UploadReceipt,
 };
+use crate::versioning::VersionPage;
 use crate::writer::{ObjectWriter, PartWriter};
 
 /// A storage for objects.
@@ -27,8 +28,12 @@ use crate::writer::{ObjectWriter, PartWriter};
 /// step as the write; an error leaves nothing behind. A call for a bucket that does not exist fails
 /// with [`crate::BackendError::NoSuchBucket`], one for an object that does not exist with
 /// [`crate::BackendError::NoSuchKey`], and a read of a version that does not exist with
-/// [`crate::BackendError::NoSuchVersion`]. The target of a write or an upload is always
+/// [`crate::BackendError::NoSuchVersion`]. A read of a delete marker fails with
+/// [`crate::BackendError::DeleteMarker`]. The target of a write or an upload is always
 /// [`crate::VersionRef::Current`].
+///
+/// Whether versions are kept is said by the bucket's document ([`crate::Versioning`]) as it is when
+/// a write is published. A version that is returned is `None` for the null version.
 ///
 /// A call with an [`crate::ObjectCheck`] is done only if the check allows it; otherwise it fails
 /// with [`crate::BackendError::NotAllowed`]. The storage calls it with the facts of the version
@@ -80,7 +85,9 @@ pub trait Backend: Send + Sync + 'static {
     /// Begins a write. Conditions that already fail are reported here, before any byte is received;
     /// [`ObjectWriter::commit`] makes the final decision about them.
     async fn put_object(&self, cx: &Context, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>>;
-    /// Removes an object. A missing object is not an error, unless a condition requires it.
+    /// Removes an object, or one of its versions. If versions are kept and none is named, a delete
+    /// marker becomes the current version. What is missing is not an error, unless a condition
+    /// requires it.
     async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt>;
     /// Copies an object inside this backend, and replaces its attributes if the request says so.
     /// Errors say whether they concern the source or the target ([`crate::BackendError::on`]). A
@@ -89,6 +96,10 @@ pub trait Backend: Send + Sync + 'static {
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<Copied<WriteReceipt>>;
     /// Returns one page of keys in the order of their bytes.
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage>;
+    /// Returns one page of versions, in the order of the keys' bytes, and of one key from the newest
+    /// to the oldest. It begins after a version if the query's start says so
+    /// ([`crate::ListPosition::AfterVersion`]), which need not exist.
+    async fn list_versions(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<VersionPage>;
 
     /// Begins a multipart upload.
     async fn create_upload(&self, cx: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt>;

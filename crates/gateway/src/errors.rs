@@ -140,6 +140,10 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
             not_deleted(&error, bucket.unwrap_or_default())
         }
         B::NoSuchKey => S3Error::new(ErrorCode::NoSuchKey).detail("Key", key.unwrap_or_default()),
+        B::DeleteMarker { is_named: false, .. } => {
+            S3Error::new(ErrorCode::NoSuchKey).detail("Key", key.unwrap_or_default())
+        }
+        B::DeleteMarker { is_named: true, .. } => ErrorCode::MethodNotAllowed.into(),
         B::NoSuchVersion(id) => S3Error::new(ErrorCode::NoSuchVersion)
             .detail("Key", key.unwrap_or_default())
             .detail("VersionId", id.as_str()),

@@ -12,7 +12,7 @@ use backend::{
     DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery,
     ListUploadsQuery, Maintenance, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, PartWriter,
     PutPartRequest, PutRequest, ReadRequest, Result, Statistics, UploadPage, UploadReceipt, UploadRef,
-    WriteReceipt,
+    VersionPage, WriteReceipt,
 };
 use bytes::Bytes;
 use rustix::mount::{UnmountFlags, unmount};
@@ -155,6 +155,10 @@ impl Backend for OwnDevices {
 
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
         self.inner.list_objects(cx, query).await
+    }
+
+    async fn list_versions(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<VersionPage> {
+        self.inner.list_versions(cx, query).await
     }
 
     async fn create_upload(&self, cx: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt> {

@@ -7,7 +7,7 @@ use backend::{
     CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentChanges, DocumentKind, ListBucketsQuery,
     ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectCheck, ObjectRead, ObjectRef,
     ObjectWriter, OwnerChange, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest,
-    Result, UploadPage, UploadReceipt, VersionRef, WriteReceipt,
+    Result, UploadPage, UploadReceipt, VersionPage, VersionRef, WriteReceipt,
 };
 use bytes::Bytes;
 use iam::Resource;
@@ -132,6 +132,12 @@ impl<'a> Authorized<'a> {
     pub async fn list_objects(&self, action: S3Action, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
         self.require(action, of_bucket(query.bucket))?;
         self.backend.list_objects(self.cx, query).await
+    }
+
+    /// `s3:ListBucketVersions`: returns one page of versions.
+    pub async fn list_versions(&self, query: &ListObjectsQuery<'_>) -> Result<VersionPage> {
+        self.require(S3Action::ListBucketVersions, of_bucket(query.bucket))?;
+        self.backend.list_versions(self.cx, query).await
     }
 
     /// `s3:GetObject`, or `s3:GetObjectVersion`: returns an object's attributes.

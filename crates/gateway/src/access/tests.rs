@@ -192,7 +192,7 @@ const SERVICE: usize = 3;
 
 /// Every method that asks the storage for something: its action, what it acts on, and the call that
 /// it makes.
-const USES: [(S3Action, usize, Call, Use); 26] = [
+const USES: [(S3Action, usize, Call, Use); 27] = [
     (S3Action::ListAllMyBuckets, SERVICE, Call::ListBuckets, |_, a, _| {
         async { a.list_buckets(&ListBucketsQuery::default()).await.map(drop) }.boxed()
     }),
@@ -215,6 +215,11 @@ const USES: [(S3Action, usize, Call, Use); 26] = [
     (S3Action::ListBucket, BUCKET, Call::ListObjects, |s, a, _| list_objects(s, a, S3Action::ListBucket)),
     (S3Action::ListBucketVersions, BUCKET, Call::ListObjects, |s, a, _| {
         list_objects(s, a, S3Action::ListBucketVersions)
+    }),
+    (S3Action::ListBucketVersions, BUCKET, Call::ListVersions, |s, a, _| {
+        let query =
+            ListObjectsQuery { bucket: &s.bucket, prefix: "", delimiter: None, start: None, max_items: 1 };
+        async move { a.list_versions(&query).await.map(drop) }.boxed()
     }),
     (S3Action::GetObject, OBJECT, Call::HeadObject, |s, a, _| {
         async { a.head_object(s.read(s.object())).await.map(drop) }.boxed()
