@@ -16,12 +16,13 @@ const SELDOM: &str = "limits lines of the log, of which a process has one";
 const TABLE: &str = "a table of constants that the compiler cannot make";
 
 /// Crate, module and name of each static, and why it is the process's.
-const STATICS: [(&str, &str, &str, &str); 38] = [
+const STATICS: [(&str, &str, &str, &str); 39] = [
     ("backend-null", "the root", "ZEROS", "a constant that has an address, from which bodies are sent"),
     ("backend-posix", "base::step", "HOOK", "of a thread: what a test has happen at a step"),
     ("backend-posix", "base::unique", "COUNT", "makes names that no other thread of the process makes"),
     ("backend-posix", "base::unique", "KEYS", "makes names that no other process makes or guesses"),
     ("backend-posix", "buckets::aside", "LOGGED", SELDOM),
+    ("backend-posix", "buckets::documents::states", "LOGGED", SELDOM),
     ("backend-posix", "listing::attributes", "LOGGED", SELDOM),
     ("backend-posix", "listing::unread", "LOGGED", SELDOM),
     ("backend-posix", "listing::walk", "LOGGED", SELDOM),

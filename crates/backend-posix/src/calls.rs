@@ -10,7 +10,7 @@ use backend::{
     ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, Maintenance, ObjectRead, ObjectRef,
     ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest, ReadSelector,
     Result, Statistics, SweepReport, UploadPage, UploadReceipt, VersionItem, VersionPage, VersionRef,
-    WriteOptions, WriteReceipt, check_only_version, check_part_algorithm,
+    WriteOptions, WriteReceipt, check_part_algorithm,
 };
 use bytes::Bytes;
 use rustix::fs::Access;
@@ -25,10 +25,11 @@ use crate::buckets::documents::{self, Change, Initial};
 use crate::facts::foreign;
 use crate::layout::keymap::{KeyPath, directory_path};
 use crate::object::{Copy, NewObject, ObjectReading, Writer};
+use crate::record::Named;
 use crate::tree::closed::naming;
 use crate::tree::store::Store;
 use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
-use crate::write::publish::Target;
+use crate::write::publish::{Rules, Target};
 use crate::{blocking, buckets, listing, object, upload, volumes};
 
 impl PosixBackend {
@@ -64,17 +65,26 @@ impl PosixBackend {
             conditions: conditions.clone(),
             check: check.cloned(),
             predecessor: None,
+            rules: Some(Arc::clone(&self.states) as Arc<dyn Rules>),
             owner: self.owner(cx),
         }
     }
 
-    /// Refuses a version id that no version here can have. If the bucket is missing, this is
-    /// reported first.
-    async fn check_version(&self, who: &Who, object: ObjectRef<'_>, bucket: &BucketName) -> Result<()> {
-        let Err(error) = check_only_version(object) else { return Ok(()) };
+    /// Returns the version that a request names. Refuses an id that no version here can have. If
+    /// the bucket is missing, this is reported first.
+    async fn named_version(
+        &self,
+        who: &Who,
+        object: ObjectRef<'_>,
+        bucket: &BucketName,
+    ) -> Result<Option<Named>> {
+        let VersionRef::Id(id) = object.version else { return Ok(None) };
+        if let Some(named) = Named::of(id) {
+            return Ok(Some(named));
+        }
         let name = bucket.clone();
         self.run_in(bucket, who.clone(), move |store| store.bucket(&name).map(drop)).await?;
-        Err(error)
+        Err(BackendError::InvalidVersionId(id.clone()))
     }
 
     /// Checks the version id of a copy's source as [`PosixBackend::check_version`] does; the target
@@ -85,7 +95,7 @@ impl PosixBackend {
         source: ObjectRef<'_>,
         bucket: &BucketName,
     ) -> Result<()> {
-        let checked = self.check_version(who, source, bucket).await;
+        let checked = self.named_version(who, source, bucket).await.map(drop);
         checked.map_err(|error| match error {
             missing @ BackendError::NoSuchBucket => missing.on(CopySide::Target),
             error => error.on(CopySide::Source),
@@ -95,10 +105,11 @@ impl PosixBackend {
     async fn read(&self, cx: &Context, request: ReadRequest<'_>, body: bool) -> Result<ObjectRead> {
         let ReadRequest { object, selector, conditions, check } = request;
         let who = self.who(cx)?;
-        self.check_version(&who, object, object.bucket).await?;
-        let request = ObjectReading {
+        let version = self.named_version(&who, object, object.bucket).await?;
+        let reading = ObjectReading {
             bucket: object.bucket.clone(),
             place: KeyPath::of(object.key.as_str()),
+            version,
             selector,
             conditions: conditions.clone(),
             check: check.cloned(),
@@ -107,16 +118,24 @@ impl PosixBackend {
         self.store.check_place_of(object.bucket)?;
         // Where requests act as users, no object is in memory: the gateway would have read it.
         let (store, cache) = (&self.store, &self.caches.objects);
-        match who.call(|| object::read_inline(store, cache, &request).transpose()) {
+        match who.call(|| object::read_inline(store, cache, &reading).transpose()) {
             // To find out what is closed to the user may take waiting.
             Ok(None) | Err(BackendError::DeniedToUser { .. }) => {}
             Ok(Some(read)) => return Ok(read),
             Err(error) => return Err(missing(object, error)),
         }
-        let whole = body && matches!(request.selector, ReadSelector::Whole);
+        let whole = body && matches!(reading.selector, ReadSelector::Whole);
+        let states = Arc::clone(&self.states);
         let read = move |store: &Store| {
-            let ObjectReading { bucket, place, .. } = &request;
-            naming(store, (bucket, &place.path), || object::read(store, &request))
+            let ObjectReading { bucket, place, .. } = &reading;
+            naming(store, (bucket, &place.path), || match object::read(store, &reading) {
+                Err(BackendError::NoSuchKey)
+                    if reading.version.is_none() && states.versioning(bucket)?.is_set() =>
+                {
+                    Err(object::marker(store, bucket, place))
+                }
+                read => read,
+            })
         };
         let read = self.run_in(object.bucket, who, read).await;
         let read = read.map_err(|error| missing(object, error))?;
@@ -127,6 +146,17 @@ impl PosixBackend {
             rehash.met(object.bucket, object.key.as_str(), read.attributes.size_bytes);
         }
         Ok(read)
+    }
+}
+
+fn owned(query: &ListObjectsQuery<'_>) -> listing::Query {
+    let ListObjectsQuery { bucket, prefix, delimiter, start, max_items } = *query;
+    listing::Query {
+        bucket: bucket.clone(),
+        prefix: prefix.to_owned(),
+        delimiter: delimiter.map(str::to_owned),
+        start: start.cloned(),
+        max_items,
     }
 }
 
@@ -248,10 +278,10 @@ impl Backend for PosixBackend {
     async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt> {
         let DeleteRequest { object, conditions, check } = request;
         let who = self.who(cx)?;
-        self.check_version(&who, object, object.bucket).await?;
+        let named = self.named_version(&who, object, object.bucket).await?;
         let target = self.target(cx, object, conditions, check);
         let delete = move |store: &Store| {
-            let deleted = naming(store, target.name(), || object::delete(store, &target));
+            let deleted = naming(store, target.name(), || object::delete(store, &target, named));
             deleted.map_err(|error| error.of_write(&target.conditions))
         };
         self.run_in(object.bucket, who, delete).await
@@ -279,20 +309,14 @@ impl Backend for PosixBackend {
         let work = move |store: &Store, turn: &CopyTurn| {
             let work = || object::copy_object(store, &copy, DEFAULT_CHECKSUM, turn);
             let copied = naming(store, copy.target.name(), work);
-            copied.map(Copied::plain).map_err(|error| error.of_write(&copy.target.conditions))
+            copied.map_err(|error| error.of_write(&copy.target.conditions))
         };
         self.run_copy(bucket, who, work).await
     }
 
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
-        let ListObjectsQuery { bucket, prefix, delimiter, start, max_items } = *query;
-        let page = listing::Query {
-            bucket: bucket.clone(),
-            prefix: prefix.to_owned(),
-            delimiter: delimiter.map(str::to_owned),
-            start: start.cloned(),
-            max_items,
-        };
+        let page = owned(query);
+        let bucket = page.bucket.clone();
         // A long one must not go on for a client that has left.
         let waiting = blocking::Waiting::default();
         let abandoned = waiting.abandoned();
@@ -301,16 +325,30 @@ impl Backend for PosixBackend {
         let who = self.who(cx)?;
         let top = match who {
             Who::Gateway => String::new(),
-            Who::Requester(_) => directory_path(prefix.rfind('/').map_or("", |slash| &prefix[..=slash])),
+            Who::Requester(_) => {
+                directory_path(page.prefix.rfind('/').map_or("", |slash| &page.prefix[..=slash]))
+            }
         };
         let list = move |store: &Store| {
             let list = || listing::list_unless(store, &caches.listing, &page, &abandoned);
             naming(store, (&page.bucket, &top), list)
         };
-        self.run_in(bucket, who, list).await
+        self.run_in(&bucket, who, list).await
     }
 
     async fn list_versions(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<VersionPage> {
+        let (caches, states, asked) = (Arc::clone(&self.caches), Arc::clone(&self.states), owned(query));
+        let bucket = asked.bucket.clone();
+        let waiting = blocking::Waiting::default();
+        let abandoned = waiting.abandoned();
+        let list = move |store: &Store| {
+            let is_set = states.versioning(&asked.bucket)?.is_set();
+            let list = || listing::list_versions(store, &caches.listing, &asked, &abandoned);
+            is_set.then(list).transpose()
+        };
+        if let Some(page) = self.run_in(&bucket, self.who(cx)?, list).await? {
+            return Ok(page);
+        }
         let page = self.list_objects(cx, query).await?;
         let items = page.items.into_iter().map(|item| match item {
             ListItem::Object(object) => VersionItem::Object { object, is_latest: true },
@@ -356,7 +394,7 @@ impl Backend for PosixBackend {
         let work = move |store: &Store, turn: &CopyTurn| {
             upload::copy_part(store, &own_assemblies, &copy, DEFAULT_CHECKSUM, turn)
         };
-        self.run_copy(bucket, who, work).await.map(Copied::plain)
+        self.run_copy(bucket, who, work).await
     }
 
     async fn complete_upload(&self, cx: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt> {

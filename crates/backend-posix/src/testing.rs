@@ -139,7 +139,15 @@ impl Scene {
 
     pub fn target(&self, key: &str) -> Target {
         let (place, conditions) = (KeyPath::of(key), Conditions::default());
-        Target { bucket: self.name.clone(), place, conditions, check: None, predecessor: None, owner: None }
+        Target {
+            bucket: self.name.clone(),
+            place,
+            conditions,
+            check: None,
+            predecessor: None,
+            rules: None,
+            owner: None,
+        }
     }
 
     pub fn put(&self, key: &str, body: &[u8]) -> Result<()> {
@@ -208,6 +216,7 @@ impl Scene {
         let request = ObjectReading {
             bucket: self.name.clone(),
             place: KeyPath::of(key),
+            version: None,
             selector: ReadSelector::Whole,
             conditions: Conditions::default(),
             body: true,

@@ -96,8 +96,8 @@ pub trait Backend: Send + Sync + 'static {
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<Copied<WriteReceipt>>;
     /// Returns one page of keys in the order of their bytes.
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage>;
-    /// Returns one page of versions, in the order of the keys' bytes, and of one key from the newest
-    /// to the oldest. It begins after a version if the query's start says so
+    /// Returns one page of versions, in the order of the keys' bytes, and of one key from the
+    /// newest to the oldest. It begins after a version if the query's start says so
     /// ([`crate::ListPosition::AfterVersion`]), which need not exist.
     async fn list_versions(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<VersionPage>;
 

@@ -147,6 +147,11 @@ impl VersionId {
         visible_ascii(id, VERSION_ID_BYTES_MAX).map(Self)
     }
 
+    /// Returns `null`.
+    pub fn null() -> Self {
+        Self("null".into())
+    }
+
     /// True for `null`.
     pub fn is_null(&self) -> bool {
         &*self.0 == "null"

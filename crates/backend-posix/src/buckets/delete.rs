@@ -22,13 +22,14 @@ use super::documents;
 use crate::base::step::step;
 use crate::base::who::Who;
 use crate::error::{self, Fail, Op, retrying};
-use crate::facts::place;
+use crate::facts::{chain, place};
 use crate::fs::reading::{entries, read_names};
 use crate::fs::removing;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::{self, OWN_DIRECTORY, RECORDS, join};
 use crate::layout::staged::{STAGING, is_scattered, is_staged_name};
 use crate::layout::uploads::{self, UPLOADS};
+use crate::layout::versions::VERSIONS;
 use crate::layout::{self, converting};
 use crate::limits::{STAGING_WAITS, UNSURE_TRIES};
 use crate::tree::bucket::Bucket;
@@ -63,9 +64,11 @@ fn delete_directory(store: &Store, name: &BucketName, who: &Who) -> Result<()> {
         }
         attempt_as(who, || refuse_if_used(&bucket, name))?;
         refuse_if_strange(&bucket, name)?;
+        remove_chains(&bucket)?;
         // With all locks held, nothing is replaced, deleted or completed, and no record overflows.
         let locks = key_lock::take_all(&bucket)?;
         recovery::empty_staging(&bucket)?;
+        remove_chains(&bucket)?;
         attempt_as(who, || remove_directories(&bucket, name))?;
         let created = head(store, name)?.created;
         // From here on it is this one, whatever takes its name.
@@ -250,6 +253,35 @@ fn refuse_if_strange_in(
             Err(no_object(bucket_name, &join(path, name), "not created by the gateway").into())
         }
     }
+}
+
+/// Removes the directories of old versions. Refuses a bucket that has versions or delete markers.
+fn remove_chains(bucket: &Bucket<'_>) -> Result<(), Fail> {
+    let mut paths = vec![VERSIONS.to_owned()];
+    while let Some(path) = paths.last().cloned() {
+        let directory = match bucket.own_existing(&path) {
+            Err(Errno::NOENT) if paths.len() == 1 => return Ok(()),
+            opened => opened.attempt("open the old versions of a key")?,
+        };
+        let before = paths.len();
+        for (name, kind) in entries(&directory).attempt("read the old versions of a key")? {
+            match kind {
+                FileType::Directory | FileType::Unknown => paths.push(join(&path, &name)),
+                _ if chain::is_leftover(bucket, &directory, &name)? => {
+                    let removed = rustix::fs::unlinkat(&directory, &*name, AtFlags::empty());
+                    removed.attempt("remove a leftover")?;
+                }
+                _ => return Err(BackendError::BucketNotEmpty.into()),
+            }
+        }
+        if paths.len() == before {
+            paths.pop();
+            let (above, name) = path.rsplit_once('/').unwrap_or(("", &path));
+            let above = if above.is_empty() { bucket.own() } else { bucket.own_existing(above) };
+            remove_empty(above.attempt("open the old versions of a key")?, name)?;
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a directory that cannot be removed (a mount point, or missing permissions), before any

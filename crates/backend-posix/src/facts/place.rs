@@ -287,7 +287,7 @@ mod tests {
 
     fn delete(scene: &Scene, key: &str, conditions: Conditions) -> Result<bool> {
         let target = Target { conditions, ..scene.target(key) };
-        object::delete(&scene.store, &target).map(|receipt| receipt.existed)
+        object::delete(&scene.store, &target, None).map(|receipt| receipt.existed)
     }
 
     fn keys(scene: &Scene) -> usize {

@@ -15,3 +15,4 @@ pub(crate) mod scattered;
 pub(crate) mod staged;
 pub(crate) mod tree;
 pub(crate) mod uploads;
+pub(crate) mod versions;

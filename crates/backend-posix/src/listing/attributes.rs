@@ -466,7 +466,7 @@ mod tests {
         let directory = bucket.directory("").unwrap();
         let opened = open(&bucket, &directory, "a").unwrap();
         assert!(attributes_of(&bucket, &opened, "a").unwrap().is_some());
-        crate::object::delete(&scene.store, &scene.target("a")).unwrap();
+        crate::object::delete(&scene.store, &scene.target("a"), None).unwrap();
         assert!(matches!(attributes_of(&bucket, &opened, "a"), Err(Errno::STALE)));
         fs::write(scene.path().join("a"), b"2").unwrap();
         assert!(matches!(attributes_of(&bucket, &opened, "a"), Err(Errno::STALE)));

@@ -21,6 +21,7 @@ mod order;
 mod page;
 mod read;
 mod unread;
+mod versions;
 mod walk;
 mod watch;
 
@@ -29,3 +30,4 @@ pub(crate) use order::{after_all, common_prefix};
 #[cfg(test)]
 pub(crate) use page::list;
 pub(crate) use page::{Query, list_unless};
+pub(crate) use versions::list_versions;

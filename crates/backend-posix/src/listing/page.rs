@@ -261,7 +261,7 @@ mod tests {
             Change::Put(n) => drop(scene.put(&name(n), b"x")),
             Change::PutBelow(n) => drop(scene.put(&format!("{}/below", name(n)), b"x")),
             Change::Remove(n) => drop(fs::remove_file(path(n)).or_else(|_| fs::remove_dir_all(path(n)))),
-            Change::Delete(n) => drop(crate::object::delete(&scene.store, &scene.target(&name(n)))),
+            Change::Delete(n) => drop(crate::object::delete(&scene.store, &scene.target(&name(n)), None)),
             Change::Rename(from, to) => drop(fs::rename(path(from), path(to))),
             Change::Directory(n) => drop(fs::create_dir(path(n))),
             Change::Link(at, to) => drop(std::os::unix::fs::symlink(name(to), path(at))),

@@ -19,8 +19,9 @@ use super::unread::{is_object, leaves_out, unless_removed};
 use crate::base::seldom::Seldom;
 use crate::base::who::may;
 use crate::error::{Io, Op, leads_nowhere};
+use crate::facts::chain::has_entries;
 use crate::fs::file_info;
-use crate::fs::resolve::{self, PLACE};
+use crate::fs::resolve::{self, DIRECTORY, PLACE};
 use crate::layout::keymap::{self, SELF, join};
 use crate::limits::{DIRECTORY_READS_MAX, LISTING_OPEN_MAX, LISTING_UNREAD_LOGGED, READ_CHANGES_MAX};
 use crate::tree::bucket::{Bucket, Directory};
@@ -74,6 +75,8 @@ pub(super) struct Walk<'a> {
     hits: usize,
     /// The position up to which the walk has handled everything; the next page continues there.
     passed: String,
+    /// True for a walk through the chains of old versions, whose root is the directory of chains.
+    of_chains: bool,
 }
 
 struct Frame {
@@ -97,11 +100,33 @@ struct Frame {
 impl<'a> Walk<'a> {
     /// Begins a walk from `from` on, in the directory that `prefix` leads to.
     pub fn new(
+        of: (&'a Bucket<'a>, &'a IndexCache),
+        prefix: &'a str,
+        delimiter: Option<&'a str>,
+        from: Vec<u8>,
+        abandoned: &'a AtomicBool,
+    ) -> Result<Self> {
+        Self::begin(of, prefix, delimiter, from, abandoned, false)
+    }
+
+    /// Begins a walk through the keys that have old versions or delete markers. The root of
+    /// `bucket` is the directory of chains.
+    pub fn of_chains(
+        of: (&'a Bucket<'a>, &'a IndexCache),
+        prefix: &'a str,
+        from: Vec<u8>,
+        abandoned: &'a AtomicBool,
+    ) -> Result<Self> {
+        Self::begin(of, prefix, None, from, abandoned, true)
+    }
+
+    fn begin(
         (bucket, indexes): (&'a Bucket<'a>, &'a IndexCache),
         prefix: &'a str,
         delimiter: Option<&'a str>,
         from: Vec<u8>,
         abandoned: &'a AtomicBool,
+        of_chains: bool,
     ) -> Result<Self> {
         let mut walk = Self {
             bucket,
@@ -117,6 +142,7 @@ impl<'a> Walk<'a> {
             empty: EmptySubtrees::default(),
             hits: 0,
             passed: String::new(),
+            of_chains,
         };
         let nothing = prefix.len() > KEY_BYTES_MAX || (!prefix.is_empty() && walk.from >= after_all(prefix));
         if !nothing {
@@ -250,6 +276,11 @@ impl<'a> Walk<'a> {
         let name = keymap::component_path(text);
         let own = || format!("{name}/{SELF}");
         let directory = self.frames.last()?.directory.as_ref()?;
+        if self.of_chains {
+            let chain =
+                || resolve::plain(directory, &name, DIRECTORY).and_then(|chain| has_entries(chain, false));
+            return (kind == Kind::SelfFile && chain() == Ok(true)).then(|| name.into_owned());
+        }
         match kind {
             Kind::File => Some(name.into_owned()),
             Kind::FileLink => {
@@ -303,7 +334,8 @@ impl<'a> Walk<'a> {
         Hit::CommonPrefix(prefix)
     }
 
-    fn skip_to(&mut self, from: Vec<u8>) {
+    /// Skips all keys before `from`.
+    pub fn skip_to(&mut self, from: Vec<u8>) {
         self.from = from;
         while let Some(frame) = self.frames.last_mut() {
             self.path.truncate(frame.path_bytes);
@@ -406,8 +438,13 @@ impl<'a> Walk<'a> {
         let all = key.as_bytes() >= self.from.as_slice();
         let start = Position::default();
         let position = if all { start } else { seek(&index, start, &key, &self.from) };
-        let object =
-            !key.is_empty() && self.wants(&key) && (index.has_data || is_object(self.bucket, &directory)?);
+        let object = !key.is_empty()
+            && self.wants(&key)
+            && if self.of_chains {
+                has_entries(&directory, true)?
+            } else {
+                index.has_data || is_object(self.bucket, &directory)?
+            };
         self.path.clone_from(&key);
         let whole = all && key.starts_with(self.prefix);
         let directory = Arc::new(directory);

@@ -81,9 +81,9 @@ mod tests {
         scene.put("d/a", b"1").unwrap();
         symlink("d", scene.path().join("link")).unwrap();
         assert_eq!(scene.get("link/a").unwrap(), b"1");
-        let deleted = object::delete(&scene.store, &scene.target("link/a"));
+        let deleted = object::delete(&scene.store, &scene.target("link/a"), None);
         assert!(matches!(deleted, Err(BackendError::OtherName)), "{deleted:?}");
         assert_eq!(scene.get("d/a").unwrap(), b"1");
-        assert!(object::delete(&scene.store, &scene.target("d/a")).unwrap().existed);
+        assert!(object::delete(&scene.store, &scene.target("d/a"), None).unwrap().existed);
     }
 }

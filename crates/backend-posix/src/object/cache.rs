@@ -120,6 +120,7 @@ mod tests {
         ObjectReading {
             bucket: scene.name.clone(),
             place: KeyPath::of(key),
+            version: None,
             selector: ReadSelector::Whole,
             conditions: Conditions::default(),
             check: None,

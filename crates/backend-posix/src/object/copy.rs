@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use backend::{BackendError, CopySide, CopySource, ObjectCheck, Result, WriteReceipt};
+use backend::{BackendError, Copied, CopySide, CopySource, ObjectCheck, Result, VersionRef, WriteReceipt};
 use rustix::fd::OwnedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
@@ -17,17 +17,18 @@ use s3_types::{
 };
 
 use super::aliases;
-use super::open::{Opened, open};
+use super::open::{Opened, open, open_version};
 use super::write::check_early;
 use crate::base::turns::CopyTurn;
 use crate::error::{Io, Op};
-use crate::fs::{file_info, files};
+use crate::fs::file_info::{self, Stamp};
+use crate::fs::files;
 use crate::layout::keymap::KeyPath;
 use crate::limits::{COPY_ATTEMPTS, COPY_BUFFER_BYTES, COPY_CALL_BYTES, COPY_STEP_BYTES, SHARED_BLOCK_BYTES};
-use crate::record::{ObjectContent, ObjectRecord};
+use crate::record::{Named, ObjectContent, ObjectRecord, Version};
 use crate::tree::closed::naming;
 use crate::tree::store::Store;
-use crate::write::publish::{Stage, Target};
+use crate::write::publish::{Published, Stage, Target};
 use crate::write::staging::Staged;
 
 /// The source of a copy.
@@ -35,6 +36,8 @@ use crate::write::staging::Staged;
 pub(crate) struct Source {
     pub bucket: BucketName,
     pub place: KeyPath,
+    /// The version; `None` for the current one.
+    pub version: Option<Named>,
     pub conditions: Conditions,
     pub check: Option<Arc<dyn ObjectCheck>>,
 }
@@ -43,7 +46,12 @@ impl From<CopySource<'_>> for Source {
     fn from(source: CopySource<'_>) -> Self {
         let CopySource { object, conditions, check } = source;
         let (bucket, place) = (object.bucket.clone(), KeyPath::of(object.key.as_str()));
-        Self { bucket, place, conditions, check: check.cloned() }
+        // The caller has refused other ids.
+        let version = match object.version {
+            VersionRef::Current => None,
+            VersionRef::Id(id) => Named::of(id),
+        };
+        Self { bucket, place, version, conditions, check: check.cloned() }
     }
 }
 
@@ -66,7 +74,10 @@ impl Source {
     }
 
     fn find(&self, store: &Store) -> Result<Opened> {
-        let opened = open(store, &self.bucket, &self.place)?;
+        let opened = match self.version {
+            None => open(store, &self.bucket, &self.place)?,
+            named => open_version(store, &self.bucket, &self.place, named)?,
+        };
         if let Some(check) = &self.check {
             check.check(Some(&opened.attached.facts()))?;
         }
@@ -105,28 +116,37 @@ pub(crate) fn copy_object(
     copy: &Copy,
     default: ChecksumAlgorithm,
     turn: &CopyTurn,
-) -> Result<WriteReceipt> {
+) -> Result<Copied<WriteReceipt>> {
     // What does not say that it is of the source is of the target.
     try_copy(store, copy, default, turn).map_err(|error| error.on(CopySide::Target))
 }
 
-fn try_copy(store: &Store, copy: &Copy, default: ChecksumAlgorithm, turn: &CopyTurn) -> Result<WriteReceipt> {
+fn try_copy(
+    store: &Store,
+    copy: &Copy,
+    default: ChecksumAlgorithm,
+    turn: &CopyTurn,
+) -> Result<Copied<WriteReceipt>> {
     check_early(store, &copy.target)?;
     copy.source.check_access(store)?;
     aliases::refuse_copy(store, copy.source.name(), (&copy.target.bucket, &copy.target.place))?;
     for _ in 0..COPY_ATTEMPTS {
         let source = copy.source.open(store)?;
         begin(source.attributes.size_bytes, turn)?;
+        let source_version = source.attributes.version.clone();
         let kept = source.attributes.checksum;
         let algorithm = copy.checksum_algorithm.or(kept.map(|c| c.value.algorithm())).unwrap_or(default);
         let known = known_digests(&source, 0..source.attributes.size_bytes, algorithm);
         let metadata = copy.metadata(&source.attributes.metadata);
-        if copy.target.place.directory && source.attributes.size_bytes == 0 {
+        let version = copy.target.new_version()?;
+        // A version is a file.
+        if copy.target.place.directory && source.attributes.size_bytes == 0 && version.is_none() {
             let digests =
                 known.unwrap_or_else(|| Digester::new(Some(algorithm), store.options.etag).finish());
             let content = (digests.clone(), metadata, source.attached.copied());
             let now = copy.target.publish_empty_directory(store, content)?;
-            return Ok(receipt(digests, 0, i128::from(now)));
+            let stamp = Stamp { size_bytes: 0, modified_ns: i128::from(now) };
+            return Ok(Copied { receipt: receipt(digests, stamp.into()), source_version });
         }
         let Stage { bucket, directory, mut staged } = copy.target.stage(store)?;
         let computed = Digester::new(Some(algorithm), store.options.etag);
@@ -140,10 +160,10 @@ fn try_copy(store: &Store, copy: &Copy, default: ChecksumAlgorithm, turn: &CopyT
         }
         let content = ObjectContent::of_bytes(digests.clone(), metadata);
         let attached = source.attached.copied();
-        let record = ObjectRecord { content, attached, upload_id: None, overflow: None };
+        let record = ObjectRecord { content, attached, version, upload_id: None, overflow: None };
         let sealed = staged.seal(&bucket, copy.target.owner, record)?;
-        let stamp = copy.target.publish(bucket, directory, sealed)?;
-        return Ok(receipt(digests, stamp.size_bytes, stamp.modified_ns));
+        let published = copy.target.publish(bucket, directory, sealed)?;
+        return Ok(Copied { receipt: receipt(digests, published), source_version });
     }
     Err(BackendError::Changed)
 }
@@ -158,9 +178,15 @@ pub(crate) fn begin(size_bytes: u64, turn: &CopyTurn) -> Result<()> {
     if turn.take(size_bytes) { Ok(()) } else { Err(BackendError::OutOf("it is not the copy's turn")) }
 }
 
-fn receipt(digests: Digests, size_bytes: u64, modified_ns: i128) -> WriteReceipt {
-    let last_modified = file_info::timestamp(modified_ns);
-    WriteReceipt { etag: digests.etag, checksum: digests.checksum, last_modified, size_bytes, version: None }
+fn receipt(digests: Digests, published: Published) -> WriteReceipt {
+    let Published { stamp, version } = published;
+    WriteReceipt {
+        etag: digests.etag,
+        checksum: digests.checksum,
+        last_modified: file_info::timestamp(stamp.modified_ns),
+        size_bytes: stamp.size_bytes,
+        version: version.and_then(Version::text),
+    }
 }
 
 /// Returns the digests of a range of the source, if they are known without reading it. They are

@@ -1,25 +1,45 @@
 //! Deletes objects.
 
-use backend::{BackendError, DeleteReceipt, Result};
+use backend::{BackendError, DeleteReceipt, Result, Versioning};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use super::aliases;
+use super::{aliases, versions};
 use crate::error::{Fail, Op, retrying};
 use crate::facts::place;
 use crate::fs::{file_info, reading};
 use crate::layout::keymap::{self, join};
-use crate::record::DirectoryRecord;
+use crate::record::{DirectoryRecord, Named};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::lock::Lock;
 use crate::tree::store::Store;
+use crate::write::in_place::{DirectoryObject, sync_names};
 use crate::write::note::Note;
-use crate::write::publish::{DirectoryObject, Target, sync_names};
+use crate::write::publish::Target;
 use crate::write::{directories, key_lock, orphans};
 
+/// Removes the object, or the version that the request names. Where the bucket keeps versions, the
+/// current one stays as an old one.
+pub(crate) fn delete(store: &Store, target: &Target, named: Option<Named>) -> Result<DeleteReceipt> {
+    match (named, target.versioning()?) {
+        (Some(named), Versioning::Enabled | Versioning::Suspended) => {
+            versions::delete_named(store, target, named)
+        }
+        (None, versioning @ (Versioning::Enabled | Versioning::Suspended)) => {
+            versions::delete(store, target, versioning)
+        }
+        (None | Some(Named::Null), Versioning::Unset) => delete_only(store, target),
+        // No version of this id can exist.
+        (Some(_), Versioning::Unset) => {
+            store.bucket(&target.bucket)?;
+            Ok(DeleteReceipt { existed: false, version: None, delete_marker: false })
+        }
+    }
+}
+
 /// Removes the object, and directories that PUTs made for it if they are empty now.
-pub(crate) fn delete(store: &Store, target: &Target) -> Result<DeleteReceipt> {
+fn delete_only(store: &Store, target: &Target) -> Result<DeleteReceipt> {
     retrying(|| {
         let bucket = store.bucket(&target.bucket)?;
         let emptied = if target.place.directory {
@@ -215,7 +235,7 @@ mod tests {
         let target = Target { conditions, ..scene.target("d/") };
         let lock = key_lock::take_directory(&scene.bucket(), "d").unwrap();
         thread::scope(|scope| {
-            let deleted = scope.spawn(|| delete(&scene.store, &target));
+            let deleted = scope.spawn(|| delete(&scene.store, &target, None));
             thread::sleep(Duration::from_millis(50));
             assert!(!deleted.is_finished(), "it did not wait");
             fs::write(scene.path().join("d/.slipway,dir"), "replaced").unwrap();

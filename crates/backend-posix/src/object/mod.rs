@@ -7,6 +7,7 @@ mod copy;
 mod delete;
 mod open;
 mod read;
+mod versions;
 mod write;
 
 pub(crate) use cache::ObjectCache;
@@ -14,7 +15,9 @@ pub(crate) use copy::{
     Copy, Source, append_range, begin as begin_copy, copy_bytes, copy_object, copy_range, known_digests,
 };
 pub(crate) use delete::delete;
-pub(crate) use open::open;
+#[cfg(test)]
+pub(crate) use open::open_version;
+pub(crate) use open::{marker, open};
 pub(crate) use read::{ObjectReading, read, read_inline};
 pub(crate) use write::{
     Destination, NewObject, Writer, begin, check_access, check_early, check_space, is_much,

@@ -12,14 +12,16 @@ use rustix::io::Errno;
 use s3_types::BucketName;
 
 use crate::error::{Fail, Io, Op, leads_nowhere, retrying};
+use crate::facts::chain::{Chain, Newest, shown_marker};
 use crate::facts::foreign::{self, VersitygwUse};
 use crate::facts::place::existing_directory;
 use crate::fs::file_info::{self, FileInfo, Stamp};
 use crate::fs::files;
 use crate::fs::resolve::{self, DIRECTORY, PLACE, READ};
 use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, SELF, join};
+use crate::layout::versions::Entry;
 use crate::limits::{COMPANION_TRIES, READ_CHANGES_MAX};
-use crate::record::{Attached, DirectoryRecord, Divided, ObjectRecord, Reading};
+use crate::record::{Attached, DirectoryRecord, Divided, Named, ObjectRecord, Reading, Version};
 use crate::records::{self, HeldAttribute, Look};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
@@ -33,6 +35,9 @@ pub(crate) struct Opened {
     pub file: Option<OwnedFd>,
     /// The stamp of the file that the attributes describe.
     pub stamp: Stamp,
+    /// The version that the object is, if its record says so. It also counts if the bytes were
+    /// changed since.
+    pub version: Option<Version>,
     /// The upload that made the object, if one did.
     pub upload_id: Option<String>,
     /// The attached half of the object's record.
@@ -98,7 +103,8 @@ fn try_open(
     lost_companions: &mut usize,
 ) -> Result<Opened, Fail> {
     let find = if place.directory { find_directory } else { find_file };
-    let OpenFile { file, info, record } = match find(store, bucket, &place.path)? {
+    match find(store, bucket, &place.path)? {
+        ObjectFile::File(opened) => opened_file(store, (bucket, place), &place.path, opened, lost_companions),
         ObjectFile::Bare(record) => {
             let record =
                 whole(store, (bucket, &place.path), record, lost_companions)?.map(|whole| match whole {
@@ -111,11 +117,22 @@ fn try_open(
             let record = record.ok_or(BackendError::NoSuchKey)?;
             let attributes = record.attributes().ok_or(BackendError::NoSuchKey)?;
             let stamp = Stamp { size_bytes: 0, modified_ns: 0 };
-            return Ok(Opened { attributes, file: None, stamp, upload_id: None, attached: record.attached });
+            let attached = record.attached;
+            Ok(Opened { attributes, file: None, stamp, version: None, upload_id: None, attached })
         }
-        ObjectFile::File(opened) => opened,
-    };
-    let mut record = whole(store, (bucket, &place.path), record, lost_companions)?.map(|whole| match whole {
+    }
+}
+
+/// Returns the object that is the open file at `path`.
+fn opened_file(
+    store: &Store,
+    (bucket, place): (&BucketName, &KeyPath),
+    path: &str,
+    opened: OpenFile,
+    lost_companions: &mut usize,
+) -> Result<Opened, Fail> {
+    let OpenFile { file, info, record } = opened;
+    let mut record = whole(store, (bucket, path), record, lost_companions)?.map(|whole| match whole {
         Whole::All(record) => record,
         Whole::Short(mut record) => {
             record.content.metadata = foreign::metadata(&place.key);
@@ -127,14 +144,82 @@ fn try_open(
     }
     let upload_id = record.as_mut().and_then(|record| record.upload_id.take());
     let attached = record.as_mut().map_or(Attached::none(), |record| record.attached.take());
-    let attributes = foreign::attributes_of(
+    let version = record.as_ref().and_then(|record| record.version);
+    let mut attributes = foreign::attributes_of(
         &file,
         record,
         &store.lasting(&file, &info),
         &place.key,
         VersitygwUse::for_reads(&store.options),
     );
-    Ok(Opened { attributes, file: Some(file), stamp: info.stamp, upload_id, attached })
+    attributes.version = version.and_then(Version::text);
+    Ok(Opened { attributes, file: Some(file), stamp: info.stamp, version, upload_id, attached })
+}
+
+/// Opens the version of an object that a request names, in a bucket that keeps versions.
+pub(crate) fn open_version(
+    store: &Store,
+    bucket: &BucketName,
+    place: &KeyPath,
+    named: Option<Named>,
+) -> Result<Opened> {
+    let current = match open(store, bucket, place) {
+        Err(BackendError::NoSuchKey) => None,
+        result => Some(result?),
+    };
+    if let Some(current) = current {
+        let is_it = |named: Named| current.version.map_or(named == Named::Null, |version| version.is(named));
+        if named.is_none_or(is_it) {
+            return Ok(current);
+        }
+    }
+    let mut lost_companions = 0;
+    retrying(|| open_old(store, (bucket, place), named, &mut lost_companions))
+}
+
+/// Returns the error for a key without a file, in a bucket that keeps versions: the delete marker,
+/// if the key has versions.
+pub(crate) fn marker(store: &Store, bucket: &BucketName, place: &KeyPath) -> BackendError {
+    let opened = retrying(|| open_old(store, (bucket, place), None, &mut 0).map(drop));
+    opened.err().unwrap_or(BackendError::NoSuchKey)
+}
+
+/// Opens an old version of a key, or fails as a delete marker says.
+fn open_old(
+    store: &Store,
+    (name, place): (&BucketName, &KeyPath),
+    named: Option<Named>,
+    lost_companions: &mut usize,
+) -> Result<Opened, Fail> {
+    let bucket = store.bucket(name)?;
+    let missing = || Fail::from(BackendError::NoSuchKey);
+    let chain = Chain::open(&bucket, place)?.ok_or_else(missing)?;
+    let Some(named) = named else {
+        let marker = chain.shown(&bucket)?.ok_or_else(missing)?;
+        return Err(BackendError::DeleteMarker { marker, is_named: false }.into());
+    };
+    if let Named::Removed(order) = named {
+        let is_it = matches!(chain.newest(&bucket)?, Some(Newest::Removed(newest)) if newest == order);
+        let marker = if is_it { chain.shown(&bucket)? } else { None }.ok_or_else(missing)?;
+        return Err(BackendError::DeleteMarker { marker, is_named: true }.into());
+    }
+    if let Some(marker) = chain.marker(&bucket)?.filter(|marker| marker.version(true).is(named)) {
+        let info = chain.record(&bucket, Entry::Deleted)?.map(|(_, info)| info).ok_or_else(missing)?;
+        return Err(BackendError::DeleteMarker { marker: shown_marker(marker, &info), is_named: true }.into());
+    }
+    let old = chain.find(&bucket, named)?.ok_or_else(missing)?;
+    let (record, info) = chain.record(&bucket, old.entry())?.ok_or_else(missing)?;
+    if record.version.is_some_and(|version| version.is_marker) {
+        return Err(BackendError::DeleteMarker { marker: shown_marker(old, &info), is_named: true }.into());
+    }
+    let path = join(&chain.directory.path, &chain.name(old.entry()));
+    let Some(file) = found(open_file(store, &bucket.fd, &path)?)? else { return Err(missing()) };
+    let mut opened = opened_file(store, (name, place), &path, file, lost_companions)?;
+    // Of two null versions, the older one has an id of its own by its name.
+    let version = old.version(false);
+    opened.attributes.version = version.text();
+    opened.version = Some(version);
+    Ok(opened)
 }
 
 /// A record with the contents of its companion, or without them if they are lost.

@@ -12,14 +12,14 @@ use s3_types::{BucketName, Conditions, ReadVerdict, Resolved};
 
 use super::body::Body;
 use super::cache::{Entry, ObjectCache};
-use super::open::open;
+use super::open::{open, open_version};
 use crate::error::{Io, Op};
 use crate::fs::file_info::{self, FileInfo, Stamp};
 use crate::fs::files;
 use crate::fs::resolve::{self, PLACE, READ};
 use crate::layout::keymap::KeyPath;
 use crate::limits::{READ_CHANGES_MAX, READ_INLINE_BYTES_MAX};
-use crate::record::{self, ObjectRecord, Reading};
+use crate::record::{self, Named, ObjectRecord, Reading};
 use crate::tree::store::Store;
 use crate::tree::unchanged::State;
 use crate::volume::description::{Reads, Volume};
@@ -29,6 +29,8 @@ use crate::volume::description::{Reads, Volume};
 pub(crate) struct ObjectReading {
     pub bucket: BucketName,
     pub place: KeyPath,
+    /// The version; `None` for the current one.
+    pub version: Option<Named>,
     pub selector: ReadSelector,
     pub conditions: Conditions,
     pub check: Option<Arc<dyn ObjectCheck>>,
@@ -39,7 +41,10 @@ pub(crate) struct ObjectReading {
 /// Reads an object. May wait for a disk.
 pub(crate) fn read(store: &Store, request: &ObjectReading) -> Result<ObjectRead> {
     for _ in 0..READ_CHANGES_MAX {
-        let mut opened = open(store, &request.bucket, &request.place)?;
+        let mut opened = match request.version {
+            None => open(store, &request.bucket, &request.place)?,
+            named => open_version(store, &request.bucket, &request.place, named)?,
+        };
         if let Some(check) = &request.check {
             check.check(Some(&opened.attached.facts()))?;
         }
@@ -68,7 +73,11 @@ pub(crate) fn read_inline(
     cache: &ObjectCache,
     request: &ObjectReading,
 ) -> Option<Result<ObjectRead>> {
-    if !store.reads_inline() || request.place.directory || request.check.is_some() {
+    if !store.reads_inline()
+        || request.place.directory
+        || request.check.is_some()
+        || request.version.is_some()
+    {
         return None;
     }
     let begun_ns = i128::from(file_info::files_now_ns());

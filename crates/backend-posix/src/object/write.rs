@@ -24,10 +24,10 @@ use crate::fs::file_info::{self, Stamp};
 use crate::limits::{
     ANNOUNCED_BYTES_MIN, HELD_BYTES_MAX, HOP_BYTES, HOP_BYTES_MIN, SMALL_CHUNK_BYTES, WRITE_SMALL_BYTES_MAX,
 };
-use crate::record::{Attached, ObjectRecord};
+use crate::record::{Attached, ObjectRecord, Version};
 use crate::tree::closed::naming;
 use crate::tree::store::Store;
-use crate::write::publish::{Stage, Target};
+use crate::write::publish::{Published, Stage, Target};
 use crate::write::staging::Staged;
 
 /// The object or part that a body becomes.
@@ -46,8 +46,8 @@ pub(crate) trait Destination: Send + Sync {
         false
     }
 
-    /// Publishes the staged file, and returns its stamp. `stage` is `None` if there are no bytes.
-    fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, digests: Digests) -> Result<Stamp>;
+    /// Publishes the staged file. `stage` is `None` if there are no bytes.
+    fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, digests: Digests) -> Result<Published>;
 
     /// Turns an error of the storage into the error that the caller gets.
     fn error_of_caller(&self, error: BackendError) -> BackendError {
@@ -78,13 +78,20 @@ impl Destination for NewObject {
         self.target.place.directory
     }
 
-    fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, digests: Digests) -> Result<Stamp> {
+    fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, digests: Digests) -> Result<Published> {
         let Self { target, metadata } = self;
+        let version = target.new_version()?;
+        let stage = match stage {
+            // A version is a file.
+            None if version.is_some() => Some(target.stage(store)?),
+            stage => stage,
+        };
         let Some(Stage { bucket, directory, staged }) = stage else {
             let now = target.publish_empty_directory(store, (digests, metadata.clone(), Attached::none()))?;
-            return Ok(Stamp { size_bytes: 0, modified_ns: i128::from(now) });
+            return Ok(Stamp { size_bytes: 0, modified_ns: i128::from(now) }.into());
         };
-        let record = ObjectRecord::of_bytes(digests, metadata.clone());
+        let mut record = ObjectRecord::of_bytes(digests, metadata.clone());
+        record.version = version;
         let sealed = staged.seal_for_name(&bucket, target.owner, record)?;
         target.publish(bucket, directory, sealed)
     }
@@ -108,10 +115,16 @@ fn finish<'s>(
     digests: Digests,
 ) -> Result<WriteReceipt> {
     let published = destination.publish(store, stage, digests.clone());
-    let stamp = published.map_err(|error| destination.error_of_caller(error))?;
+    let Published { stamp, version } = published.map_err(|error| destination.error_of_caller(error))?;
     let Digests { etag, checksum } = digests;
     let last_modified = file_info::timestamp(stamp.modified_ns);
-    Ok(WriteReceipt { etag, checksum, last_modified, size_bytes: stamp.size_bytes, version: None })
+    Ok(WriteReceipt {
+        etag,
+        checksum,
+        last_modified,
+        size_bytes: stamp.size_bytes,
+        version: version.and_then(Version::text),
+    })
 }
 
 /// The number of bytes of a body that are held in memory. It is added to that of all other bodies.

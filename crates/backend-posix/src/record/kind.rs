@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use backend::ObjectPart;
 
+use super::version::Version;
 use crate::fs::file_info::Stamp;
 use crate::layout::overflow::OverflowId;
 
@@ -58,6 +59,11 @@ pub(crate) trait Kind: Sized {
 pub(crate) trait OfFile: Kind {
     /// Sets the file that the record describes.
     fn set_stamp(&mut self, stamp: Stamp);
+
+    /// Returns the version that the file will be of its key.
+    fn version(&self) -> Option<Version> {
+        None
+    }
 }
 
 /// A record that may be in an overflow file, with its attribute holding only a part.

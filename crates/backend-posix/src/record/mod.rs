@@ -25,6 +25,7 @@ mod raw;
 mod tag;
 mod upload;
 mod values;
+mod version;
 
 pub(crate) use attached::Attached;
 pub(crate) use attribute::{peek, peek_place, peek_short, raw as raw_attribute, raw_of_place, set_small};
@@ -40,3 +41,4 @@ pub(crate) use predecessor::{ObjectIdentity, Predecessor};
 pub(crate) use raw::Raw;
 pub(crate) use upload::{CompletionRecord, UploadRecord};
 pub(crate) use values::{fits, is_etag};
+pub(crate) use version::{Named, Version, order_after, removed_id};

@@ -11,7 +11,8 @@ use super::values::{
     field, fits, get_etag, get_metadata, get_stamp, put_checksum, put_etag, put_metadata, put_stamp,
     take_checksum, text,
 };
-use super::{parts, tag};
+use super::version::Version;
+use super::{parts, tag, version};
 use crate::fs::file_info::{self, Stamp};
 use crate::layout::overflow::OverflowId;
 
@@ -21,6 +22,8 @@ use crate::layout::overflow::OverflowId;
 pub(crate) struct ObjectRecord {
     pub content: ObjectContent,
     pub attached: Attached,
+    /// The version that it is of its key, if versions were kept when it was made.
+    pub version: Option<Version>,
     /// The id of the upload that made it.
     pub upload_id: Option<String>,
     /// The id of the companion file that has the rest of the record.
@@ -81,7 +84,7 @@ impl ObjectRecord {
     /// Makes the record of an object whose bytes came in one piece, and on which nothing is set.
     pub fn of_bytes(digests: Digests, metadata: ObjectMetadata) -> Self {
         let content = ObjectContent::of_bytes(digests, metadata);
-        Self { content, attached: Attached::none(), upload_id: None, overflow: None }
+        Self { content, attached: Attached::none(), version: None, upload_id: None, overflow: None }
     }
 
     /// Makes the record of a file that is not yet an object.
@@ -93,7 +96,7 @@ impl ObjectRecord {
     pub fn into_attributes(self, stamp: Stamp) -> Option<ObjectAttributes> {
         // What is attached counts for a stale record, too, so it is not given out here but with the
         // open object, as `Opened::attached`.
-        let Self { content, attached: _, upload_id: _, overflow: _ } = self;
+        let Self { content, attached: _, version, upload_id: _, overflow: _ } = self;
         let ObjectContent { stamp: _, etag, checksum, metadata, parts, unknown: _ } = content;
         Some(ObjectAttributes {
             size_bytes: stamp.size_bytes,
@@ -102,7 +105,7 @@ impl ObjectRecord {
             checksum,
             metadata,
             parts,
-            version: None,
+            version: version.and_then(Version::text),
         })
     }
 }
@@ -111,7 +114,13 @@ impl Kind for ObjectRecord {
     const HAS_PARTS: bool = true;
 
     fn blank() -> Self {
-        Self { content: ObjectContent::blank(), attached: Attached::none(), upload_id: None, overflow: None }
+        Self {
+            content: ObjectContent::blank(),
+            attached: Attached::none(),
+            version: None,
+            upload_id: None,
+            overflow: None,
+        }
     }
 
     fn take(&mut self, tag: u8, value: &[u8]) -> Option<Taken> {
@@ -123,6 +132,7 @@ impl Kind for ObjectRecord {
                 return take_checksum(&mut content.checksum, tag, value);
             }
             tag::CONTENT_TYPE_COMMON..=tag::USER_METADATA => get_metadata(&mut content.metadata, tag, value)?,
+            tag::VERSION => self.version = Some(version::unpack(value)?),
             tag::UPLOAD_ID => self.upload_id = Some(text(value)?),
             tag::OVERFLOW => self.overflow = Some(u128::from_be_bytes(value.try_into().ok()?)),
             _ => return Some(Taken::No),
@@ -131,7 +141,7 @@ impl Kind for ObjectRecord {
     }
 
     fn put(&self, out: &mut Vec<u8>) {
-        let Self { content, attached, upload_id, overflow } = self;
+        let Self { content, attached, version, upload_id, overflow } = self;
         let ObjectContent { stamp, etag, checksum, metadata, parts, unknown: _ } = content;
         let Attached { unknown: _ } = attached;
         put_stamp(out, *stamp);
@@ -140,6 +150,9 @@ impl Kind for ObjectRecord {
         put_metadata(out, metadata);
         if let Some(parts) = parts {
             field(out, tag::PARTS, &parts::pack(parts));
+        }
+        if let Some(version) = version {
+            field(out, tag::VERSION, &version::pack(*version));
         }
         if let Some(id) = upload_id {
             field(out, tag::UPLOAD_ID, id.as_bytes());
@@ -166,8 +179,8 @@ impl Kind for ObjectRecord {
     }
 
     fn clear_object(&mut self) {
-        let Self { content: _, attached, upload_id, overflow: _ } = self;
-        (*attached, *upload_id) = (Attached::none(), None);
+        let Self { content: _, attached, version, upload_id, overflow: _ } = self;
+        (*attached, *version, *upload_id) = (Attached::none(), None, None);
     }
 
     fn take_parts(&mut self, parts: Arc<[ObjectPart]>) {
@@ -179,10 +192,11 @@ impl Kind for ObjectRecord {
     }
 
     fn shortened(&self, id: OverflowId) -> Option<Self> {
-        let Self { content, attached, upload_id, overflow: _ } = self;
+        let Self { content, attached, version, upload_id, overflow: _ } = self;
         Some(Self {
             content: content.shortened(),
             attached: attached.shortened(),
+            version: *version,
             upload_id: upload_id.clone(),
             overflow: Some(id),
         })
@@ -192,6 +206,10 @@ impl Kind for ObjectRecord {
 impl OfFile for ObjectRecord {
     fn set_stamp(&mut self, stamp: Stamp) {
         self.content.stamp = Some(stamp);
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.version
     }
 }
 

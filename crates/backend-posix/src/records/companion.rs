@@ -23,7 +23,7 @@ use crate::tree::bucket::Bucket;
 pub(crate) struct Companion {
     /// The id, which is the name of the file.
     pub id: OverflowId,
-    record: Encoded,
+    pub record: Encoded,
 }
 
 /// The part of a record for its attribute, and the companion that must be written before it; `None`

@@ -24,5 +24,5 @@ pub(crate) use kept::{
 };
 pub(crate) use look::{HeldAttribute, Look};
 pub(crate) use sidecar::Sidecar;
-pub(crate) use staged::{DeferredRecord, stage};
+pub(crate) use staged::{DeferredRecord, restage, stage};
 pub(crate) use update::{Present, update};

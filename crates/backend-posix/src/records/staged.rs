@@ -11,7 +11,7 @@ use crate::error::{Fail, Io, Op};
 use crate::fs::file_info::{self, Stamp};
 use crate::fs::files::set_time;
 use crate::layout::keymap::join;
-use crate::record::{Encoded, OfFile};
+use crate::record::{self, Encoded, ObjectRecord, OfFile, attribute};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 
@@ -31,6 +31,25 @@ pub(crate) fn stage<R: OfFile>(store: &Store, file: impl AsFd, record: &R) -> Io
         Metadata::Xattr => Ok(attributes::stage(file, record, encoded)?.map(DeferredRecord::Companion)),
         Metadata::Sidecar => Ok(Some(DeferredRecord::Sidecar(encoded))),
     }
+}
+
+/// Changes the record of a staged file, of which `rest` is to be written later.
+pub(crate) fn restage(
+    store: &Store,
+    file: impl AsFd,
+    rest: &mut Option<DeferredRecord>,
+    change: impl FnOnce(&mut ObjectRecord),
+) -> Io<()> {
+    let read = match rest {
+        Some(DeferredRecord::Companion(Companion { record, .. }) | DeferredRecord::Sidecar(record)) => {
+            record::from_bytes(&record.0).ok()
+        }
+        None => attribute::peek(&file)?.known(),
+    };
+    let mut record: ObjectRecord = read.ok_or(Errno::INVAL)?;
+    change(&mut record);
+    *rest = stage(store, file, &record)?;
+    Ok(())
 }
 
 impl DeferredRecord {

@@ -132,13 +132,15 @@ pub(super) fn rehash_file(
 /// The record of a file whose bytes differ from those that its old record, if any, was written for.
 fn rehashed(old: Option<ObjectRecord>, digests: &Digests, metadata: &ObjectMetadata) -> ObjectRecord {
     let content = ObjectContent::of_bytes(digests.clone(), metadata.clone());
-    let (attached, upload_id) = match old {
-        None => (Attached::none(), None),
+    let (attached, version, upload_id) = match old {
+        None => (Attached::none(), None, None),
         // What is set on the object stays, whoever understands it: such as a hold that some lawyer
         // wants kept.
-        Some(ObjectRecord { content: _, attached, upload_id, overflow: _ }) => (attached, upload_id),
+        Some(ObjectRecord { content: _, attached, version, upload_id, overflow: _ }) => {
+            (attached, version, upload_id)
+        }
     };
-    ObjectRecord { content, attached, upload_id, overflow: None }
+    ObjectRecord { content, attached, version, upload_id, overflow: None }
 }
 
 #[cfg(test)]

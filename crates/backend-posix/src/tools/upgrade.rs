@@ -145,7 +145,6 @@ mod tests {
     use super::*;
     use crate::buckets::documents::crashes::{Tree, at_all_steps};
     use crate::testing::fixture;
-    use crate::tree::format;
 
     fn upgraded(tree: &Tree) -> Result<Upgrade, String> {
         upgrade(tree.root.path(), true)
@@ -171,15 +170,20 @@ mod tests {
         let before = files(&tree);
         let looked = upgrade(tree.root.path(), false).unwrap();
         assert_eq!((looked.format, &*looked.features, looked.is_begun), (1, &[][..], false));
-        assert_eq!(looked.added.iter().map(|(name, _)| *name).collect::<Vec<_>>(), [format::DOCUMENTS]);
+        assert_eq!(
+            looked.added.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+            FEATURES.map(|(name, _)| name)
+        );
         assert_eq!(files(&tree), before, "a look writes nothing");
         assert!(!own.join("gateways").exists());
         assert_eq!(upgraded(&tree).unwrap(), looked);
-        let after = ["format = 2\nregion = \"r\"\n", "bucket-documents\n", word(), ""];
+        let after = ["format = 2\nregion = \"r\"\n", "bucket-documents\nversions\n", word(), ""];
         assert_eq!(files(&tree), after);
         tree.load().unwrap();
         let again = upgraded(&tree).unwrap();
-        assert!(again.is_needless() && again.format == 2 && again.features == ["bucket-documents"]);
+        assert!(
+            again.is_needless() && again.format == 2 && again.features == ["bucket-documents", "versions"]
+        );
         assert_eq!(files(&tree), after);
         // Documents find the feature there.
         tree.change(&[(backend::DocumentKind::Policy, Some("policy"))]).unwrap();
@@ -201,7 +205,7 @@ mod tests {
             assert_eq!(next.is_needless(), at.ends_with("a feature is noted"), "{at}: {next:?}");
             assert_eq!(next.is_begun, at.ends_with("the format has its number"), "{at}");
             upgraded(tree).unwrap_or_else(|why| panic!("{at}: {why}"));
-            assert_eq!(files(tree), ["format = 2\n", "bucket-documents\n", word(), ""], "{at}");
+            assert_eq!(files(tree), ["format = 2\n", "bucket-documents\nversions\n", word(), ""], "{at}");
             assert_eq!(tree.documents(), Some(backend::Documents::new()), "{at}");
         };
         let steps = at_all_steps(|tree| tree.create(&[]).unwrap(), done, check);
@@ -227,7 +231,7 @@ mod tests {
         let refused = upgraded(&tree).unwrap_err();
         assert!(refused.contains(&format!("{told}: stop all gateways")), "{refused}");
         let looked = upgrade(tree.root.path(), false).unwrap();
-        assert_eq!((looked.served.as_deref(), looked.added.len()), (Some(told), 1));
+        assert_eq!((looked.served.as_deref(), looked.added.len()), (Some(told), FEATURES.len()));
         let second = serving::serve(tree.root.path(), Some("at b:2")).unwrap();
         assert!(upgraded(&tree).unwrap_err().contains("these gateways are serving this directory: at "));
         drop((gateway, second));

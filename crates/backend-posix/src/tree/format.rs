@@ -31,12 +31,21 @@ pub(crate) const PENDING_FILE: &str = "format.pending";
 /// The feature that buckets may have documents: a program that does not know it would ignore what
 /// they forbid.
 pub(crate) const DOCUMENTS: &str = "bucket-documents";
+/// The feature that buckets may keep versions: a program that does not know it would overwrite
+/// them.
+pub(crate) const VERSIONS: &str = "versions";
 /// The features that this program knows, each with what it allows.
-pub const FEATURES: [(&str, &str); 1] = [(
-    DOCUMENTS,
-    "buckets may have policies, ACLs and other configuration documents, which a version that does not know them would \
-     disregard",
-)];
+pub const FEATURES: [(&str, &str); 2] = [
+    (
+        DOCUMENTS,
+        "buckets may have policies, ACLs and other configuration documents, which a version that does not know them \
+         would disregard",
+    ),
+    (
+        VERSIONS,
+        "buckets may keep the versions of their objects, which a version that does not know them would overwrite",
+    ),
+];
 /// The number of times that the files are read, since another program may be changing them.
 const LOOKS_MAX: usize = 3;
 

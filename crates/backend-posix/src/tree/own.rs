@@ -135,7 +135,9 @@ impl Bucket<'_> {
         }
     }
 
-    fn make_own_directory(&self, above: &OwnedFd, name: &str, path: &str) -> Result<OwnedFd, Fail> {
+    /// Opens the directory `name` in `above`, one of the bucket's own, and makes it if needed.
+    /// `path` is its path, relative to the bucket.
+    pub fn make_own_directory(&self, above: &OwnedFd, name: &str, path: &str) -> Result<OwnedFd, Fail> {
         let made = match rustix::fs::mkdirat(above, name, Mode::from_raw_mode(0o700)) {
             Ok(()) => true,
             Err(Errno::EXIST) => false,

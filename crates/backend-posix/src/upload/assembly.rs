@@ -224,6 +224,7 @@ fn target_of(upload: &UploadName) -> Target {
         check: None,
         predecessor: None,
         owner: None,
+        rules: None,
     }
 }
 

@@ -14,10 +14,10 @@ use crate::fs::{file_info, files};
 use crate::layout::uploads::{WHOLE, WHOLE_NAME, part_name};
 use crate::limits::{COPY_ATTEMPTS, PART_TRIES, PART_TRIES_STEP};
 use crate::object::{check_access, check_early};
-use crate::record::{ObjectContent, ObjectRecord, Unknown, UploadRecord};
+use crate::record::{ObjectContent, ObjectRecord, Unknown, UploadRecord, Version};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
-use crate::write::publish::Target;
+use crate::write::publish::{Published, Target};
 use crate::write::staging::Staged;
 
 /// The arguments of a completion: a [`CompleteUpload`], with its upload and target.
@@ -111,10 +111,11 @@ fn publish(
         check_whole(given, checksum.as_ref())?;
     }
     let etag = multipart_etag(parts.iter().map(|part| &part.etag));
-    let record = object_record(complete, upload, &parts, etag.clone(), checksum);
+    let mut record = object_record(complete, upload, &parts, etag.clone(), checksum);
+    record.version = target.new_version()?;
     let mut sealed = stage.staged.seal(&stage.bucket, target.owner, record)?;
     let last_modified = file_info::timestamp(sealed.stamp.modified_ns);
-    let receipt = WriteReceipt { etag, checksum, last_modified, size_bytes, version: None };
+    let mut receipt = WriteReceipt { etag, checksum, last_modified, size_bytes, version: None };
     let file = match &held {
         Some(layout) => Some(layout.assembly),
         // A user gives names in its own directories alone. Then the object tells by its record that
@@ -125,6 +126,9 @@ fn publish(
     };
     let published = journal::begin(bucket, upload, &complete.upload, &receipt, file)
         .and_then(|()| Ok(target.publish(stage.bucket, stage.directory, sealed)?));
+    let published = published.inspect(|published: &Published| {
+        receipt.version = published.version.and_then(Version::text);
+    });
     if let Err(fail) = published {
         // Unless the object is there after all, and only its name may not be on disk.
         if let Err(error) = journal::finish_interrupted(bucket, upload, &complete.upload) {
@@ -169,6 +173,7 @@ fn object_record(
             unknown: Unknown::none(),
         },
         attached: attached.completed(),
+        version: None,
         upload_id: Some(complete.upload.id.as_str().to_owned()),
         overflow: None,
     }

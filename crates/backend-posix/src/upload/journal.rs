@@ -19,7 +19,7 @@ use crate::object::open;
 use crate::record::{self, CompletionRecord, Unknown};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
-use crate::write::publish::sync_names;
+use crate::write::in_place::sync_names;
 
 /// Returns the receipt for the object, if this upload made it.
 pub(super) fn published(store: &Store, upload: &UploadName) -> Result<Option<WriteReceipt>> {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use backend::{BackendError, CopySide, PartReceipt, Result};
+use backend::{BackendError, Copied, CopySide, PartReceipt, Result};
 use kernel_calls::acting::as_self;
 use rustix::io::Errno;
 use s3_types::{BucketName, ChecksumAlgorithm, Digester, Digests, UnixAccount};
@@ -21,8 +21,9 @@ use crate::object::{Destination, Source, aliases, begin_copy, copy_range, known_
 use crate::record::PartRecord;
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
+use crate::write::in_place::{put_in_place, sync_names};
 use crate::write::key_lock;
-use crate::write::publish::{Stage, put_in_place, sync_names};
+use crate::write::publish::{Published, Stage};
 use crate::write::sealed::Sealed;
 use crate::write::staging::Staged;
 
@@ -94,14 +95,14 @@ impl Destination for PartTarget {
         }
     }
 
-    fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, digests: Digests) -> Result<Stamp> {
+    fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, digests: Digests) -> Result<Published> {
         let Stage { bucket, staged, .. } = match stage {
             Some(stage) => stage,
             None => self.stage(store)?,
         };
         let record = PartRecord::of_bytes(digests);
         let sealed = as_self(|| staged.seal_part(&bucket, self.owner, record))?;
-        self.put_in_place(&bucket, sealed)
+        self.put_in_place(&bucket, sealed).map(Published::from)
     }
 }
 
@@ -123,7 +124,7 @@ pub(crate) fn copy_part(
     copy: &CopyPart,
     default: ChecksumAlgorithm,
     turn: &CopyTurn,
-) -> Result<PartReceipt> {
+) -> Result<Copied<PartReceipt>> {
     // What does not say that it is of the source is of the target.
     try_copy(store, own_assemblies, copy, default, turn).map_err(|error| error.on(CopySide::Target))
 }
@@ -134,7 +135,7 @@ fn try_copy(
     copy: &CopyPart,
     default: ChecksumAlgorithm,
     turn: &CopyTurn,
-) -> Result<PartReceipt> {
+) -> Result<Copied<PartReceipt>> {
     copy.source.check_access(store)?;
     aliases::refuse_copy(store, copy.source.name(), (&copy.upload.bucket, &copy.upload.place))?;
     let source = copy.source.open(store)?;
@@ -161,5 +162,6 @@ fn try_copy(
     let Digests { etag, checksum } = digests;
     let last_modified = file_info::timestamp(target.put_in_place(&bucket, sealed)?.modified_ns);
     let shown = checksum.filter(|_| target.algorithm.is_some());
-    Ok(PartReceipt { etag, checksum: shown.map(|checksum| checksum.value), last_modified })
+    let receipt = PartReceipt { etag, checksum: shown.map(|checksum| checksum.value), last_modified };
+    Ok(Copied { receipt, source_version: source.attributes.version.clone() })
 }

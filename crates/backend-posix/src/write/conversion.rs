@@ -494,7 +494,7 @@ mod tests {
         for after in CRASHES {
             let scene = scene();
             crash(&scene, after);
-            assert!(object::delete(&scene.store, &scene.target("a")).unwrap().existed, "{after:?}");
+            assert!(object::delete(&scene.store, &scene.target("a"), None).unwrap().existed, "{after:?}");
             sweep(&scene);
             assert!(matches!(scene.get("a"), Err(BackendError::NoSuchKey)), "{after:?}");
             assert_eq!(keys(&scene), ["b"]);
@@ -542,7 +542,7 @@ mod tests {
         let _held = key_lock::take(&bucket, "missing").unwrap();
         assert!(missing() && scene.get("b").unwrap() == b"1");
         assert!(matches!(
-            object::delete(&scene.store, &scene.target("missing")).map(|receipt| receipt.existed),
+            object::delete(&scene.store, &scene.target("missing"), None).map(|receipt| receipt.existed),
             Ok(false)
         ));
     }

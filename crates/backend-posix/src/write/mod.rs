@@ -4,6 +4,8 @@
 pub(crate) mod conversion;
 pub(crate) mod directories;
 pub(crate) mod exchange;
+pub(crate) mod in_place;
+pub(crate) mod keep;
 pub(crate) mod key_lock;
 pub(crate) mod leftovers;
 pub(crate) mod note;

@@ -191,7 +191,7 @@ mod tests {
         let folder = scene.path().join("d").join(RECORDS);
         fs::write(folder.join("thesis"), "years").unwrap();
         let _note = note(&scene.bucket(), "d/thesis").unwrap();
-        object::delete(&scene.store, &scene.target("d/a")).unwrap();
+        object::delete(&scene.store, &scene.target("d/a"), None).unwrap();
         let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
         assert_eq!(sweep::sweep(&scene.store, &scene.name, &options).unwrap().unswept, 0);
         assert_eq!(fs::read(folder.join("thesis")).unwrap(), b"years");

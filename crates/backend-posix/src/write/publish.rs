@@ -2,25 +2,26 @@
 
 use std::sync::Arc;
 
-use backend::{BackendError, ObjectCheck, Result};
-use rustix::fd::AsFd;
-use rustix::fs::AtFlags;
+use backend::{BackendError, ObjectCheck, Result, Versioning};
 use rustix::io::Errno;
 use s3_types::{BucketName, Conditions, Digests, ObjectMetadata, UnixAccount};
 
+use super::in_place::{DirectoryObject, put_in_place, sync_names};
+use super::keep::Present;
 use super::note::Note;
 use super::sealed::Sealed;
 use super::staging::Staged;
-use super::{directories, key_lock, orphans};
+use super::{directories, keep, key_lock};
 use crate::error::{self, Fail, Op, retrying};
-use crate::facts::place::{self, Current, Facts, Occupant};
+use crate::facts::place::{self, Current, KeyPlace};
 use crate::facts::predecessor;
 use crate::fs::file_info::{self, Stamp};
-use crate::fs::files;
 use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, join};
-use crate::record::{Attached, DirectoryRecord, Predecessor};
+use crate::layout::versions::Id;
+use crate::record::{Attached, DirectoryRecord, Predecessor, Version, order_after};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
+use crate::tree::lock::Lock;
 use crate::tree::store::Store;
 use crate::volume::flat::{self, Naming};
 
@@ -36,9 +37,17 @@ pub(crate) struct Target {
     /// The object that the key had when the upload was created; only for a completion. If it has
     /// conditions, the key must still have this object.
     pub predecessor: Option<Predecessor>,
+    /// Says whether the bucket keeps versions; `None` where it does not.
+    pub rules: Option<Arc<dyn Rules>>,
     /// The user to whom the file, and directories that it needs, are given; `None` for the
     /// gateway's own user.
     pub owner: Option<UnixAccount>,
+}
+
+/// The rules of buckets that the storage keeps itself.
+pub(crate) trait Rules: std::fmt::Debug + Send + Sync {
+    /// Returns whether a bucket keeps versions. Fails if that cannot be known.
+    fn versioning(&self, bucket: &BucketName) -> Result<Versioning>;
 }
 
 /// A staged file, with its bucket and directory.
@@ -49,14 +58,43 @@ pub(crate) struct Stage<'s, F = Staged> {
     pub staged: F,
 }
 
+/// A file that was published.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Published {
+    pub stamp: Stamp,
+    /// The version that it is of its key, if the bucket keeps versions.
+    pub version: Option<Version>,
+}
+
+impl From<Stamp> for Published {
+    fn from(stamp: Stamp) -> Self {
+        Self { stamp, version: None }
+    }
+}
+
 impl Target {
     /// Returns the bucket, and the path in it.
     pub fn name(&self) -> (&BucketName, &str) {
         (&self.bucket, &self.place.path)
     }
 
+    /// Returns whether the bucket keeps versions now.
+    pub fn versioning(&self) -> Result<Versioning> {
+        self.rules.as_ref().map_or(Ok(Versioning::Unset), |rules| rules.versioning(&self.bucket))
+    }
+
+    /// Returns the version that a write makes now; `None` if the bucket keeps none.
+    pub fn new_version(&self) -> Result<Option<Version>> {
+        let id = match self.versioning()? {
+            Versioning::Unset => return Ok(None),
+            Versioning::Enabled => Id::Order,
+            Versioning::Suspended => Id::Null,
+        };
+        Ok(Some(Version { order: order_after(None), id, is_marker: false }))
+    }
+
     /// Returns the path of the directory that holds the file.
-    fn directory_path(&self) -> &str {
+    pub fn directory_path(&self) -> &str {
         if self.place.directory { &self.place.path } else { keymap::split(&self.place.path).0 }
     }
 
@@ -128,14 +166,14 @@ impl Target {
         self.conditions.need_existing() || (had_object && self.conditions.decided_by().is_some())
     }
 
-    /// Publishes the file as the object, and returns its stamp. `bucket` and `directory` are those
-    /// that [`Target::stage`] opened.
+    /// Publishes the file as the object. `bucket` and `directory` are those that [`Target::stage`]
+    /// opened.
     pub fn publish(
         &self,
         bucket: Bucket<'_>,
         directory: Option<Directory>,
         mut sealed: Sealed,
-    ) -> Result<Stamp> {
+    ) -> Result<Published> {
         let store = bucket.store;
         let mut opened = Some((bucket, directory));
         let mut note = None;
@@ -153,7 +191,8 @@ impl Target {
             }
             self.publish_file(&bucket, &directory, &mut sealed)
         });
-        self.tidy(store, result, note).map(|()| sealed.stamp)
+        let published = self.tidy(store, result, note);
+        published.map(|()| Published { stamp: sealed.stamp, version: sealed.version })
     }
 
     /// Makes a directory object without bytes. Returns its time.
@@ -195,6 +234,7 @@ impl Target {
         // needs no lock: no one who holds one counts on a name to stay free. Unless its file may be
         // about to become a directory by steps.
         if sealed.rest.is_none()
+            && sealed.version.is_none()
             && !self.needs_object()
             && self.check.is_none()
             && !bucket.store.volume_on(sealed.device, parent).names_may_vanish()
@@ -212,12 +252,45 @@ impl Target {
         let key_place = place::find(bucket, parent, name, self.needs_facts())?;
         self.check(key_place.as_ref().and_then(|key_place| key_place.current.as_ref()))?;
         let key_place = key_place.ok_or_else(error::obstacle)?;
+        if sealed.version.is_some() {
+            return self.publish_version(bucket, &key_place, sealed, lock);
+        }
         put_in_place(bucket, sealed, &key_place.directory, &key_place.name, key_place.current.is_some())?;
         drop(lock);
         sync_names(bucket, &key_place.directory)?;
         let overflow = key_place.current.and_then(|current| current.overflow);
         records::release_companion(bucket, overflow, &join(&key_place.directory.path, &key_place.name));
         Ok(())
+    }
+
+    /// Publishes a file as the newest version of its key. The caller has taken the `lock`.
+    fn publish_version(
+        &self,
+        bucket: &Bucket<'_>,
+        key_place: &KeyPlace,
+        sealed: &mut Sealed,
+        lock: Lock,
+    ) -> Result<(), Fail> {
+        let (directory, name) = (&key_place.directory, &*key_place.name);
+        if key_place.current.is_none() {
+            let put = |sealed: &mut Sealed| put_in_place(bucket, sealed, directory, name, false);
+            keep::publish_where_nothing_is(bucket, &self.place, sealed, put)?;
+            drop(lock);
+            return sync_names(bucket, directory);
+        }
+        let present = Present::look(bucket, key_place)?;
+        if present.is_null() && sealed.version.is_some_and(|version| version.id == Id::Null) {
+            keep::come_after_all(bucket, &self.place, &present, sealed)?;
+            put_in_place(bucket, sealed, directory, name, true)?;
+            drop(lock);
+            sync_names(bucket, directory)?;
+            records::release_companion(bucket, present.overflow(), &join(&directory.path, name));
+            return Ok(());
+        }
+        let chain = keep::publish_over(bucket, &self.place, key_place, &present, sealed)?;
+        drop(lock);
+        sync_names(bucket, directory)?;
+        if bucket.store.keeps_order(sealed.device) { Ok(()) } else { sync_names(bucket, &chain.directory) }
     }
 
     /// Publishes a directory object. If it has bytes, they are in a file in the directory.
@@ -229,12 +302,18 @@ impl Target {
         directory: &Directory,
         content: Content<'_>,
     ) -> Result<(), Fail> {
-        let _lock = key_lock::take_directory(bucket, &directory.path)?;
+        let lock = key_lock::take_directory(bucket, &directory.path)?;
         // It may have been removed until we had the lock; from now on it stays.
         let directory = bucket.directory(&directory.path).attempt("open a directory")?;
-        let old = DirectoryObject::look(bucket, &directory, self.needs_facts())?;
+        let mut old = DirectoryObject::look(bucket, &directory, self.needs_facts())?;
         self.check(old.current())?;
         match content {
+            Content::Bytes(sealed) if sealed.version.is_some() && !old.obstructed => {
+                old.make_file(bucket, &directory)?;
+                old = DirectoryObject::look(bucket, &directory, false)?;
+                let key_place = KeyPlace { directory, name: DIRECTORY_DATA.to_owned(), current: old.file };
+                return self.publish_version(bucket, &key_place, sealed, lock);
+            }
             Content::Bytes(_) if old.obstructed => return Err(error::obstacle()),
             Content::Bytes(sealed) => {
                 put_in_place(bucket, sealed, &directory, DIRECTORY_DATA, old.file.is_some())?;
@@ -261,118 +340,9 @@ enum Content<'a> {
     Bytes(&'a mut Sealed),
 }
 
-/// Publishes a file under the lock of its key.
-pub(crate) fn put_in_place(
-    bucket: &Bucket<'_>,
-    sealed: &mut Sealed,
-    directory: &Directory,
-    name: &str,
-    replace: bool,
-) -> Result<(), Fail> {
-    // What is replaced has a record already, and a crash leaves it one.
-    let path = join(&directory.path, name);
-    let note = if replace { None } else { orphans::note(bucket, &path) };
-    let described = sealed.describe(bucket, directory, name);
-    let result = described.and_then(|()| {
-        if replace {
-            sealed.replace(bucket, directory, name)
-        } else {
-            match sealed.link(bucket, directory, name) {
-                Err(errno @ Errno::EXIST) => Err(Fail::lost_to("link a file", errno)),
-                result => {
-                    result.naming(directory, "link a file").inspect(|()| flat::look_now_and_then(directory))
-                }
-            }
-        }
-    });
-    let settled = result.is_ok() || sealed.undescribe(bucket, directory, name);
-    if let Some(note) = note.filter(|_| settled) {
-        note.remove();
-    }
-    result
-}
-
-/// Does the same as [`Store::sync_names`](crate::tree::store::Store::sync_names) for something that
-/// is already published: if the flush fails, the publishing is not repeated.
-pub(crate) fn sync_names(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<(), Fail> {
-    Ok(bucket.store.sync_names(directory).op("sync a directory")?)
-}
-
-/// A directory that may be an object.
-pub(crate) struct DirectoryObject {
-    /// The record of the directory.
-    pub record: DirectoryRecord,
-    /// The file of the object, if it has bytes.
-    pub file: Option<Current>,
-    /// True if the object can't have bytes, because something else has the name of their file.
-    obstructed: bool,
-    /// The object, if it has no bytes, so that there is only the directory's record.
-    bare: Option<Current>,
-}
-
-impl DirectoryObject {
-    /// Reads the record of a directory, and finds the file with the bytes of the object that the
-    /// directory may be. With `facts`, the ETag, time and size of that object are read as well. The
-    /// caller holds the directory's lock.
-    pub fn look(bucket: &Bucket<'_>, directory: &Directory, facts: bool) -> Result<Self, Fail> {
-        let record = place::directory_record(bucket, directory).attempt("read a record")?;
-        let record = record.opened(|| files::path_of(directory))?;
-        let record = record.unwrap_or_else(|| DirectoryRecord::mark(false));
-        let (file, obstructed) = match place::find_reserved(bucket, directory, DIRECTORY_DATA, facts)? {
-            Occupant::Object(current) => (Some(current), false),
-            Occupant::Nothing => (None, false),
-            Occupant::Directory | Occupant::Obstacle => (None, true),
-        };
-        let bare = match record.attributes() {
-            Some(attributes) if facts => {
-                let facts = Facts {
-                    etag: attributes.etag,
-                    last_modified: attributes.last_modified,
-                    size_bytes: attributes.size_bytes,
-                    inode: None,
-                    attached: place::attached(bucket, &directory.path, &record, |record| &record.attached)?,
-                };
-                Some(Current { facts: Some(facts), overflow: record.overflow })
-            }
-            Some(_) => Some(Current { facts: None, overflow: record.overflow }),
-            None => None,
-        };
-        Ok(Self { record, file, obstructed, bare })
-    }
-
-    /// Returns the present object, if there is one.
-    pub fn current(&self) -> Option<&Current> {
-        self.file.as_ref().or(self.bare.as_ref())
-    }
-
-    /// Releases the companions of records that were removed.
-    pub fn release_companions(&self, bucket: &Bucket<'_>, directory: &Directory) {
-        records::release_companion(bucket, self.record.overflow, &directory.path);
-        let overflow = self.file.as_ref().and_then(|file| file.overflow);
-        records::release_companion(bucket, overflow, &join(&directory.path, DIRECTORY_DATA));
-    }
-
-    /// Removes the file with the object's bytes.
-    pub fn remove_file(&self, bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
-        if self.file.is_none() {
-            return Ok(());
-        }
-        let note = orphans::note(bucket, &join(&directory.path, DIRECTORY_DATA));
-        match rustix::fs::unlinkat(directory, DIRECTORY_DATA, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(errno) => return Err(errno).attempt("remove a file"),
-        }
-        if records::forget(bucket.store, directory, DIRECTORY_DATA)
-            && let Some(note) = note
-        {
-            note.remove();
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use crate::record::ObjectRecord;
     use bytes::Bytes;
     use s3_types::{Conditions, ETag, ETagCondition};
     use std::fs;
@@ -381,7 +351,6 @@ mod tests {
     use super::*;
     use crate::layout::{scattered, staged};
     use crate::object::open;
-    use crate::record::ObjectRecord;
     use crate::testing::{Scene, fixture, many_parts, of_parts, record_of};
 
     #[test]
@@ -447,7 +416,7 @@ mod tests {
         assert!(!left.exists());
         fs::write(&left, "").unwrap();
         for key in ["d/new", "d/old"] {
-            crate::object::delete(&scene.store, &scene.target(key)).unwrap();
+            crate::object::delete(&scene.store, &scene.target(key), None).unwrap();
         }
         let held = stage().unwrap();
         let refused = crate::buckets::delete(&scene.store, &scene.name);

@@ -15,7 +15,8 @@ use crate::error::{Fail, Io, Op};
 use crate::fs::file_info::{self, Stamp};
 use crate::fs::files::{self, set_time};
 use crate::fs::linking::{link_unnamed, move_to_free};
-use crate::record::{OfFile, PartRecord};
+use crate::layout::versions::Order;
+use crate::record::{ObjectRecord, OfFile, PartRecord, Version, order_after};
 use crate::records::{self, DeferredRecord};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::volume::flat::Naming;
@@ -109,7 +110,8 @@ impl Staged {
         } else if store.options.durability.syncs_data() {
             rustix::fs::fsync(&self.file).op("sync a file")?;
         }
-        Ok(Sealed { staged: self, rest, stamp: info.stamp, device: info.device, window: None })
+        let version = record.version();
+        Ok(Sealed { staged: self, rest, version, stamp: info.stamp, device: info.device, window: None })
     }
 }
 
@@ -126,6 +128,8 @@ pub(crate) struct Sealed {
     staged: Staged,
     /// The part of the record that is written before the file is published.
     pub rest: Option<DeferredRecord>,
+    /// The version that the file will be of its key, if versions are kept.
+    pub version: Option<Version>,
     /// The file's stamp; for a part in a window, its size and time.
     pub stamp: Stamp,
     /// The device (`st_dev`) of the file, and so of any directory in which it can get a name.
@@ -136,6 +140,22 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
+    /// Gives the version a later order than `newest`, if it has none.
+    pub fn come_after(&mut self, bucket: &Bucket<'_>, newest: Order) -> Result<(), Fail> {
+        let Some(version) = self.version.filter(|version| version.order <= newest) else { return Ok(()) };
+        let later = Version { order: order_after(Some(newest)), ..version };
+        let change = |record: &mut ObjectRecord| record.version = Some(later);
+        records::restage(bucket.store, &self.staged.file, &mut self.rest, change)
+            .attempt("write a record")?;
+        // A journal that keeps the order has the record before the name.
+        let store = bucket.store;
+        if store.options.durability.syncs_data() && !store.keeps_order(self.device) {
+            rustix::fs::fsync(&self.staged.file).attempt("sync a file")?;
+        }
+        self.version = Some(later);
+        Ok(())
+    }
+
     /// Writes the rest of the record before the file is published as `name`; the caller holds the
     /// lock of the key.
     pub fn describe(&mut self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<(), Fail> {
@@ -260,7 +280,6 @@ mod tests {
 
     use super::*;
     use crate::base::options::{Options, SweepOptions};
-    use crate::record::ObjectRecord;
     use crate::testing::Scene;
 
     /// A scene with a directory whose files inherit its group. `None`, with a message, if files

@@ -9,14 +9,15 @@
 use std::collections::BTreeMap;
 
 use backend::{
-    BackendError, BucketTag, ChangeBucketRequest, DOCUMENTS_BYTES_MAX, Documents, OwnerChange, Result,
+    BackendError, BucketTag, ChangeBucketRequest, DOCUMENTS_BYTES_MAX, DocumentKind, Documents, OwnerChange,
+    Result,
 };
 use bytes::Bytes;
 use s3_types::BucketName;
 
 use super::contents::{Binding, Contents, number, number_of};
 use super::found::{Closed, FoundDocuments};
-use super::strays;
+use super::{states, strays};
 use crate::base::options::Metadata;
 use crate::base::step::step;
 use crate::buckets::attributes::{self, Birth, Traits};
@@ -25,6 +26,7 @@ use crate::limits::DOCUMENTS_FILE_BYTES_MAX;
 use crate::tree::documents::{OF_BUCKETS, Place};
 use crate::tree::lock::Lock;
 use crate::tree::store::Store;
+use crate::tree::{features, format};
 
 /// A change of a bucket's documents, which include its owner.
 #[derive(Debug)]
@@ -50,6 +52,11 @@ impl Change {
         Self { name: name.clone(), expected: expected.clone(), changes: by_number }
     }
 
+    /// True if the bucket gets a document of this kind.
+    fn sets(&self, kind: DocumentKind) -> bool {
+        self.changes.get(&number_of(kind)).is_some_and(Option::is_some)
+    }
+
     pub const fn name(&self) -> &BucketName {
         &self.name
     }
@@ -67,6 +74,10 @@ pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
     attributes::traits(store, name)?;
     let place = Place::find_or_make(store, OF_BUCKETS)?;
     let _lock = place.lock()?;
+    if change.sets(DocumentKind::Versioning) {
+        states::unsuitable(store, name)?;
+        features::set(store, &[format::VERSIONS])?;
+    }
     strays::finish_create(store, &place, name)?;
     let traits = attributes::traits(store, name)?;
     let found = FoundDocuments::read(Some(&place), name, &traits)?;

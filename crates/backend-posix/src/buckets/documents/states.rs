@@ -18,24 +18,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
-use backend::{BucketState, Freshness, Result};
+use backend::{BackendError, BucketState, Freshness, Result, Versioning};
 use quick_cache::sync::Cache;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::BucketName;
 
 use super::found::FoundDocuments;
+use crate::base::options::Metadata;
+use crate::base::seldom::SeldomEach;
 use crate::buckets::attributes::{self, Traits};
 use crate::error::Io;
 use crate::fs::file_info::{self, FileInfo};
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::OWN_DIRECTORY;
+use crate::layout::versions::VERSIONS;
 use crate::limits::{
     STATE_DOCUMENTS_FACTOR, STATE_OVERHEAD_BYTES, STATES_BYTES_MAX, STATES_LOOKS_MAX, STATES_SEEN_MAX,
 };
 use crate::tree::documents::{OF_BUCKETS, Place};
 use crate::tree::store::Store;
 use crate::volume::description::Volume;
+use crate::write::publish::Rules;
 
 /// The states of a tree's buckets that were read.
 #[derive(Debug)]
@@ -165,6 +169,50 @@ enum KnownFile {
     Settled { inode: u64, changed_ns: i128, size_bytes: u64 },
     /// A file whose replacement might not show in its inode number, time and size.
     Unsettled,
+}
+
+impl Rules for States {
+    /// A bucket whose documents cannot be read keeps versions: nothing is lost by that.
+    fn versioning(&self, bucket: &BucketName) -> Result<Versioning> {
+        let state = match self.known(bucket) {
+            Some(state) => state,
+            None => self.load(bucket)?,
+        };
+        let versioning = match (Versioning::of(&state.documents), &state.closed) {
+            (Some(versioning), None) => versioning,
+            (Some(Versioning::Unset) | None, _) => {
+                let bucket = self.store.bucket(bucket)?;
+                let kept = bucket.own_existing(VERSIONS).is_ok();
+                if kept { Versioning::Enabled } else { Versioning::Unset }
+            }
+            (Some(versioning), Some(_)) => versioning,
+        };
+        if versioning.is_set() {
+            unsuitable(&self.store, bucket)?;
+        }
+        Ok(versioning)
+    }
+}
+
+/// Fails if versions cannot be kept in a bucket, and logs that.
+pub(super) fn unsuitable(store: &Store, bucket: &BucketName) -> Result<()> {
+    static LOGGED: SeldomEach<BucketName> = SeldomEach::every_minute();
+    let why = if store.options.impersonate {
+        "versions cannot be kept while requests act as users of the file system (--impersonate)"
+    } else if store.metadata() == Metadata::Sidecar {
+        "versions cannot be kept where records are in files beside the objects (--metadata sidecar)"
+    } else {
+        let volume = store.volume_at(&store.bucket(bucket)?.fd);
+        if volume.exchange.is_yes() && !volume.names_may_vanish() {
+            return Ok(());
+        }
+        "versions cannot be kept on this file system, which cannot exchange two names in one step \
+         (RENAME_EXCHANGE)"
+    };
+    if LOGGED.is_due(bucket.clone()) {
+        tracing::error!(bucket = bucket.as_str(), "requests for versions of this bucket are refused: {why}");
+    }
+    Err(BackendError::BucketUnsuitable(why))
 }
 
 #[derive(Debug, Clone)]

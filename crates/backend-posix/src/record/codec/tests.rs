@@ -7,12 +7,13 @@ use s3_types::{
 };
 
 use super::*;
+use crate::layout::versions::Id;
 use crate::record::input::varint;
 use crate::record::kind::Field;
 use crate::record::values::put_bytes;
 use crate::record::{
     Attached, BucketRecord, CompletionRecord, DirectoryRecord, LayoutRecord, ObjectContent, ObjectIdentity,
-    ObjectRecord, PartRecord, Predecessor, Unknown, UploadRecord, parts,
+    ObjectRecord, PartRecord, Predecessor, Unknown, UploadRecord, Version, parts,
 };
 use crate::testing::work_time;
 
@@ -22,6 +23,7 @@ fn ordinary() -> ObjectRecord {
         ObjectMetadata { content_type: Some("application/json".into()), ..ObjectMetadata::default() };
     let mut record = ObjectRecord::of_bytes(Digests { etag: ETag::Md5([0xab; 16]), checksum }, metadata);
     record.content.stamp = Some(Stamp { size_bytes: 5 << 40, modified_ns: 1_800_000_000_123_456_789 });
+    record.version = Some(Version { order: 1_800_000_000_123_456_790, id: Id::Order, is_marker: false });
     record
 }
 
@@ -37,6 +39,11 @@ fn checksum() -> impl Strategy<Value = ChecksumValue> {
         let algorithm = ChecksumAlgorithm::ALL[n];
         ChecksumValue::new(algorithm, &bytes[..algorithm.length_bytes()]).unwrap()
     })
+}
+
+fn version() -> impl Strategy<Value = Version> {
+    let id = prop_oneof![Just(Id::Order), any::<u64>().prop_map(Id::Early), Just(Id::Null)];
+    (any::<u64>(), id, any::<bool>()).prop_map(|(order, id, is_marker)| Version { order, id, is_marker })
 }
 
 fn some_parts() -> impl Strategy<Value = Arc<[ObjectPart]>> {
@@ -119,7 +126,7 @@ fn unknown() -> impl Strategy<Value = Unknown> {
 }
 
 fn attached() -> impl Strategy<Value = Attached> {
-    unknown_of(tag::ATTACHED..=(tag::ATTACHED | 63)).prop_map(|unknown| Attached { unknown })
+    unknown_of((tag::VERSION + 1)..=(tag::ATTACHED | 63)).prop_map(|unknown| Attached { unknown })
 }
 
 prop_compose! {
@@ -129,6 +136,7 @@ prop_compose! {
         checksum in of_whole(),
         metadata in metadata(),
         parts in prop::option::of(some_parts()),
+        version in prop::option::of(version()),
         upload_id: Option<String>,
         overflow: Option<u128>,
         attached in attached(),
@@ -139,7 +147,7 @@ prop_compose! {
             Stamp { size_bytes: size_bytes.unwrap_or(any), modified_ns }
         });
         let content = ObjectContent { stamp, etag, checksum, metadata, parts, unknown };
-        ObjectRecord { content, attached, upload_id, overflow }
+        ObjectRecord { content, attached, version, upload_id, overflow }
     }
 }
 
@@ -301,6 +309,7 @@ fn parts_make_up_the_file() {
 #[test]
 fn a_record_takes_a_path_and_another_stamp() {
     let mut record = ordinary();
+    record.version = None;
     (record.upload_id, record.content.unknown) = (Some("u".into()), Unknown(vec![(50, [1].into())]));
     let packed = encode(&record);
     assert_eq!(path_of(&packed), Ok(None));

@@ -18,7 +18,7 @@ use crate::records;
 use crate::testing::{Scene, digests, record_of};
 use crate::tools::{Progress, RehashOptions, Rehashed, locate, rehash};
 use crate::upload::{self, Complete, UploadName};
-use crate::write::publish::DirectoryObject;
+use crate::write::in_place::DirectoryObject;
 
 type Change = fn(&Scene);
 
@@ -52,7 +52,7 @@ fn stored(scene: &Scene, path: &str) -> ObjectRecord {
 
 /// Whether each half has fields that are not understood.
 fn halves(record: &ObjectRecord) -> (bool, bool) {
-    let ObjectRecord { content, attached, upload_id: _, overflow: _ } = record;
+    let ObjectRecord { content, attached, version: _, upload_id: _, overflow: _ } = record;
     let has = |unknown: &Unknown, tag| {
         assert!(*unknown == one(tag) || *unknown == Unknown::none(), "{unknown:?}");
         *unknown == one(tag)
@@ -204,6 +204,7 @@ fn a_copy_has_no_field_that_is_not_understood() {
             let source = Source {
                 bucket: scene.name.clone(),
                 place: KeyPath::of(from),
+                version: None,
                 conditions: Conditions::default(),
                 check: None,
             };

@@ -135,11 +135,11 @@ fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &st
         return Ok(());
     }
     let key = keymap::key_of_file(path).unwrap_or_default();
-    let ObjectRecord { content, attached, upload_id, overflow: _ } = record;
+    let ObjectRecord { content, attached, version, upload_id, overflow: _ } = record;
     let ObjectContent { stamp, etag, checksum, metadata: _, parts, unknown } = content;
     let metadata = foreign::metadata(&key);
     let content = ObjectContent { stamp, etag, checksum, metadata, parts, unknown };
-    let rest = ObjectRecord { content, attached, upload_id, overflow: None };
+    let rest = ObjectRecord { content, attached, version, upload_id, overflow: None };
     check.problem(ProblemKind::CompanionMissing, path, MISSING, Some(&mut || file.adopt(|_| rest.clone())));
     Ok(())
 }

@@ -59,14 +59,20 @@ pub(super) fn record(
     let Attributes { etag, checksum: _, metadata, parts } = theirs;
     let content =
         ObjectContent { stamp: None, etag: Some(etag), checksum, metadata, parts, unknown: Unknown::none() };
-    Ok(Ok(ObjectRecord { content, attached: Attached::none(), upload_id: None, overflow: None }))
+    Ok(Ok(ObjectRecord {
+        content,
+        attached: Attached::none(),
+        version: None,
+        upload_id: None,
+        overflow: None,
+    }))
 }
 
 /// The record to write for a file. It keeps what was set on the object in the meantime.
 pub(super) fn imported(record: &ObjectRecord, old: Option<ObjectRecord>) -> ObjectRecord {
-    let ObjectRecord { content, attached, upload_id, overflow } = record.clone();
-    let attached = old.map_or(attached, |old| old.attached);
-    ObjectRecord { content, attached, upload_id, overflow }
+    let ObjectRecord { content, attached, version, upload_id, overflow } = record.clone();
+    let (attached, version) = old.map_or((attached, version), |old| (old.attached, old.version));
+    ObjectRecord { content, attached, version, upload_id, overflow }
 }
 
 /// Reads the file, and returns the checksum to record if the bytes are those that were uploaded.

@@ -134,7 +134,7 @@ fn a_directory_whose_place_has_an_object_by_now_goes_into_the_one_there() {
                 assert_eq!(fs::read(kept.join("below")).unwrap(), b"clash");
                 assert_eq!(fs::read_dir(&kept).unwrap().count(), 1);
                 // When its name is free again, it goes there as well.
-                crate::object::delete(&scene.store, &scene.target("a/below")).unwrap();
+                crate::object::delete(&scene.store, &scene.target("a/below"), None).unwrap();
                 sweep(&scene);
                 assert_eq!(scene.get("a/below").unwrap(), b"clash");
                 assert_eq!(staged(&scene), Vec::<PathBuf>::new());
@@ -339,7 +339,7 @@ fn what_is_in_doubt_after_a_crash_stays() {
     let doubts: [fn(&Scene); 4] = [
         |scene| scene.put("a", b"newer").unwrap(),
         |scene| {
-            crate::object::delete(&scene.store, &scene.target("a")).unwrap();
+            crate::object::delete(&scene.store, &scene.target("a"), None).unwrap();
         },
         |scene| fs::rename(scene.path().join("a"), scene.path().join("b")).unwrap(),
         |scene| fs::remove_file(scene.path().join(NOTED)).unwrap(),

@@ -1,0 +1,389 @@
+//! Lists versions: two walks, through the keys that have files and through the chains of old
+//! versions, are merged in the order of keys (decision 0059).
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use backend::{ListPosition, ObjectSummary, Result, VersionItem, VersionPage};
+use rustix::io::Errno;
+use s3_types::{ObjectKey, VersionId};
+
+use super::cache::Caches;
+use super::order::{after_all, common_prefix, lower_bound};
+use super::page::Query;
+use super::walk::{FoundObject, Hit, Source, Walk};
+use crate::error::{Fail, Op, leads_nowhere, retrying};
+use crate::facts::chain::{Chain, Old, shown_marker};
+use crate::facts::foreign::{self, VersitygwUse};
+use crate::fs::file_info;
+use crate::fs::resolve::{self, READ};
+use crate::layout::keymap::{DIRECTORY_DATA, KeyPath, join};
+use crate::layout::versions::{Entry, VERSIONS};
+use crate::record::{Named, ObjectRecord, Reading, Version};
+use crate::records;
+use crate::tree::bucket::Bucket;
+use crate::tree::store::Store;
+
+/// Lists one page of the versions in a bucket that keeps versions. If `abandoned` is set meanwhile,
+/// the page may be incomplete.
+pub(crate) fn list_versions(
+    store: &Store,
+    caches: &Caches,
+    query: &Query,
+    abandoned: &AtomicBool,
+) -> Result<VersionPage> {
+    let bucket = store.bucket(&query.bucket)?;
+    let chains = match bucket.own_existing(VERSIONS) {
+        Ok(fd) => Some(Bucket { store, fd: Arc::new(fd) }),
+        Err(Errno::NOENT) => None,
+        Err(errno) => return Err(errno).op("open the old versions of a bucket"),
+    };
+    let from = match &query.start {
+        Some(ListPosition::AfterVersion { key, .. }) => key.as_bytes().to_vec(),
+        start => lower_bound(start.as_ref()),
+    };
+    let prefix = &*query.prefix;
+    let files = Walk::new((&bucket, &caches.indexes), prefix, None, from.clone(), abandoned)?;
+    let chains = chains.as_ref();
+    let chains = chains.map(|chains| Walk::of_chains((chains, &caches.indexes), prefix, from, abandoned));
+    let mut merged = Merged { files: Peeked::of(files), chains: chains.transpose()?.map(Peeked::of) };
+    let mut page = Page { bucket: &bucket, query, items: Vec::new() };
+    page.fill(&mut merged)
+}
+
+/// A walk, with the hit that comes next.
+struct Peeked<'a> {
+    walk: Walk<'a>,
+    next: Ahead,
+}
+
+/// The hit that comes next in a walk.
+enum Ahead {
+    Unknown,
+    Hit(Hit),
+    End,
+}
+
+impl<'a> Peeked<'a> {
+    fn of(walk: Walk<'a>) -> Self {
+        Self { walk, next: Ahead::Unknown }
+    }
+
+    fn peek(&mut self) -> Result<Option<&Hit>> {
+        if let Ahead::Unknown = self.next {
+            self.next = self.walk.next()?.map_or(Ahead::End, Ahead::Hit);
+        }
+        Ok(if let Ahead::Hit(hit) = &self.next { Some(hit) } else { None })
+    }
+
+    /// Takes the object that comes next, at which the caller has looked.
+    fn take(&mut self) -> Option<FoundObject> {
+        match std::mem::replace(&mut self.next, Ahead::Unknown) {
+            Ahead::Hit(Hit::Object(found)) => Some(found),
+            _ => None,
+        }
+    }
+
+    fn skip_to(&mut self, from: &[u8]) -> Result<()> {
+        let passes = match self.peek()? {
+            Some(Hit::Object(found)) => found.key.as_bytes() < from,
+            _ => false,
+        };
+        if passes {
+            self.walk.skip_to(from.to_vec());
+            self.next = Ahead::Unknown;
+        }
+        Ok(())
+    }
+}
+
+/// The keys of both walks.
+struct Merged<'a> {
+    files: Peeked<'a>,
+    chains: Option<Peeked<'a>>,
+}
+
+/// A key with its file, if it has one.
+struct KeyWith {
+    key: String,
+    file: Option<FoundObject>,
+    /// True if the key may have old versions.
+    chain: bool,
+}
+
+enum Next {
+    Key(KeyWith),
+    /// The budget of the page is used up.
+    Pause(ListPosition),
+    End,
+}
+
+impl Merged<'_> {
+    fn next(&mut self) -> Result<Next> {
+        let file = self.files.peek()?.map(place_of);
+        let chain = match &mut self.chains {
+            Some(chains) => chains.peek()?.map(place_of),
+            None => None,
+        };
+        let order = match (&file, &chain) {
+            (None, None) => return Ok(Next::End),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some((file, _)), Some((chain, _))) => file.cmp(chain),
+        };
+        let takes = |place: Option<(String, Option<ListPosition>)>, when| place.filter(|_| order != when);
+        let (file, chain) = (takes(file, Ordering::Greater), takes(chain, Ordering::Less));
+        for place in [&file, &chain].into_iter().flatten() {
+            if let Some(position) = &place.1 {
+                return Ok(Next::Pause(position.clone()));
+            }
+        }
+        let found = file.and_then(|_| self.files.take());
+        let chained = chain.and_then(|_| self.chains.as_mut()?.take());
+        let Some(key) = found.as_ref().or(chained.as_ref()).map(|found| found.key.clone()) else {
+            return Ok(Next::End);
+        };
+        Ok(Next::Key(KeyWith { key, file: found, chain: chained.is_some() }))
+    }
+
+    fn skip_to(&mut self, from: &[u8]) -> Result<()> {
+        self.files.skip_to(from)?;
+        if let Some(chains) = &mut self.chains {
+            chains.skip_to(from)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the key at which a hit is, and the position for the next page if it ends this one.
+fn place_of(hit: &Hit) -> (String, Option<ListPosition>) {
+    match hit {
+        Hit::Object(found) => (found.key.clone(), None),
+        Hit::CommonPrefix(prefix) => (prefix.clone(), None),
+        Hit::Pause(position) => match position {
+            ListPosition::AfterKey(key) | ListPosition::AfterVersion { key, .. } => {
+                (format!("{key}\0"), Some(position.clone()))
+            }
+            ListPosition::AfterPrefix(prefix) => (prefix.clone(), Some(position.clone())),
+        },
+    }
+}
+
+/// A page that is being filled.
+struct Page<'a> {
+    bucket: &'a Bucket<'a>,
+    query: &'a Query,
+    items: Vec<VersionItem>,
+}
+
+impl Page<'_> {
+    fn fill(&mut self, merged: &mut Merged<'_>) -> Result<VersionPage> {
+        let next = loop {
+            let KeyWith { key, file, chain } = match merged.next()? {
+                Next::End => break None,
+                Next::Pause(position) => break Some(position),
+                Next::Key(key) => key,
+            };
+            if let Some(prefix) = self.rolled_up(&key) {
+                if self.is_full() {
+                    break self.end();
+                }
+                merged.skip_to(&after_all(&prefix))?;
+                self.items.push(VersionItem::CommonPrefix(prefix));
+                continue;
+            }
+            if !self.add_key(&key, file, chain)? {
+                break self.end();
+            }
+        };
+        Ok(VersionPage { items: std::mem::take(&mut self.items), next })
+    }
+
+    fn rolled_up(&self, key: &str) -> Option<String> {
+        let delimiter = self.query.delimiter.as_deref().filter(|delimiter| !delimiter.is_empty())?;
+        common_prefix(key, &self.query.prefix, delimiter).map(str::to_owned)
+    }
+
+    fn is_full(&self) -> bool {
+        self.items.len() >= self.query.max_items
+    }
+
+    /// Returns the position after the last item.
+    fn end(&self) -> Option<ListPosition> {
+        Some(match self.items.last()? {
+            VersionItem::CommonPrefix(prefix) => ListPosition::AfterPrefix(prefix.clone()),
+            VersionItem::Object { object, .. } => ListPosition::AfterVersion {
+                key: object.key.as_str().to_owned(),
+                version: object.version.clone().unwrap_or_else(VersionId::null),
+            },
+            VersionItem::DeleteMarker { key, marker, .. } => {
+                ListPosition::AfterVersion { key: key.as_str().to_owned(), version: marker.version.clone() }
+            }
+        })
+    }
+
+    /// Adds an item; false if there is no room for it.
+    fn add(&mut self, item: VersionItem) -> bool {
+        let room = !self.is_full();
+        if room {
+            self.items.push(item);
+        }
+        room
+    }
+
+    /// Adds the versions of a key. Returns false if the page is full before the last.
+    fn add_key(&mut self, key: &str, file: Option<FoundObject>, chain: bool) -> Result<bool> {
+        let after = match &self.query.start {
+            Some(ListPosition::AfterVersion { key: of, version }) if of == key => Some(version),
+            _ => None,
+        };
+        let Ok(object_key) = ObjectKey::new(key) else { return Ok(true) };
+        let current = match file {
+            Some(found) => retrying(|| current(self.bucket, &found, &object_key))?,
+            None => None,
+        };
+        let has_file = current.is_some();
+        if let Some(object) = current.filter(|_| after.is_none())
+            && !self.add(VersionItem::Object { object, is_latest: true })
+        {
+            return Ok(false);
+        }
+        if !chain {
+            return Ok(true);
+        }
+        // One more than fits shows that there are more.
+        let most = self.query.max_items.saturating_sub(self.items.len()).saturating_add(1);
+        let olds = retrying(|| olds(self.bucket, &object_key, has_file, after, most))?;
+        Ok(olds.into_iter().all(|item| self.add(item)))
+    }
+}
+
+/// Reads the current version of a key; `None` if its file is gone.
+fn current(bucket: &Bucket<'_>, found: &FoundObject, key: &ObjectKey) -> Result<Option<ObjectSummary>, Fail> {
+    let name = match &found.source {
+        Source::File(path) => path,
+        Source::Directory => DIRECTORY_DATA,
+    };
+    let path = join(&found.directory.path, name);
+    if let Some((summary, _)) = summary(bucket, &path, key)? {
+        return Ok(Some(summary));
+    }
+    let Source::Directory = found.source else { return Ok(None) };
+    // An object without bytes of the time before versions were kept.
+    let record = crate::facts::place::directory_record(bucket, &*found.directory).attempt("read a record")?;
+    let record = record.opened(|| bucket.place().join(&found.directory.path))?;
+    let Some(attributes) = record.and_then(|record| record.attributes()) else { return Ok(None) };
+    Ok(Some(ObjectSummary {
+        key: key.clone(),
+        size_bytes: attributes.size_bytes,
+        last_modified: attributes.last_modified,
+        etag: attributes.etag,
+        checksum: attributes.checksum,
+        version: None,
+    }))
+}
+
+/// Reads a version that is the file at a path, and what its record says of the version; `None` if
+/// there is no file.
+fn summary(
+    bucket: &Bucket<'_>,
+    path: &str,
+    key: &ObjectKey,
+) -> Result<Option<(ObjectSummary, Option<Version>)>, Fail> {
+    let file = match resolve::plain(&bucket.fd, path, READ) {
+        Err(Errno::LOOP) => bucket.open(path, READ),
+        opened => opened,
+    };
+    let file = match file {
+        Err(errno) if leads_nowhere(errno) => return Ok(None),
+        opened => opened.attempt("open a file")?,
+    };
+    let info = file_info::of(&file).attempt("stat a file")?;
+    if !info.is_file() {
+        return Ok(None);
+    }
+    let record: Reading<ObjectRecord> =
+        records::of(bucket.store, &bucket.fd, path, &file).attempt("read a record")?;
+    let record = record.opened(|| bucket.place().join(path))?;
+    let version = record.as_ref().and_then(|record| record.version);
+    let shown = bucket.store.lasting(&file, &info);
+    let versitygw = VersitygwUse::for_etags(&bucket.store.options);
+    let attributes = foreign::attributes_of(&file, record, &shown, key.as_str(), versitygw);
+    let summary = ObjectSummary {
+        key: key.clone(),
+        size_bytes: attributes.size_bytes,
+        last_modified: attributes.last_modified,
+        etag: attributes.etag,
+        checksum: attributes.checksum,
+        version: version.and_then(Version::text),
+    };
+    Ok(Some((summary, version)))
+}
+
+/// Returns the old versions and the delete markers of a key, from the newest to the oldest, that
+/// come after the version `after`, but not more than `most`.
+fn olds(
+    bucket: &Bucket<'_>,
+    key: &ObjectKey,
+    has_file: bool,
+    after: Option<&VersionId>,
+    most: usize,
+) -> Result<Vec<VersionItem>, Fail> {
+    let Some(chain) = Chain::open(bucket, &KeyPath::of(key.as_str()))? else { return Ok(Vec::new()) };
+    let marker = |marker, is_latest| VersionItem::DeleteMarker { key: key.clone(), marker, is_latest };
+    let mut items = Vec::new();
+    let mut newest = chain.marker(bucket)?;
+    let mut olds = chain.olds().attempt("read the old versions of a key")?;
+    if has_file && let Some(settled) = newest.take() {
+        // It is an old one, and will get its name.
+        let at = olds.partition_point(|old| old.order > settled.order);
+        olds.insert(at, settled);
+    }
+    let named = after.and_then(Named::of);
+    let olds = if let Some(named) = named {
+        &olds[position_after(&olds, newest, named)..]
+    } else {
+        let shown = if newest.is_some() || !has_file { chain.shown(bucket)? } else { None };
+        items.extend(shown.map(|shown| marker(shown, true)));
+        &olds[..]
+    };
+    for old in olds {
+        if items.len() >= most {
+            break;
+        }
+        let (mut entry, mut read) = (old.entry(), chain.record(bucket, old.entry())?);
+        if read.is_none() && has_file {
+            entry = Entry::Deleted;
+            read = chain
+                .record(bucket, entry)?
+                .filter(|(record, _)| record.version.is_some_and(|version| version.order == old.order));
+        }
+        let Some((record, info)) = read else { continue };
+        if record.version.is_some_and(|version| version.is_marker) {
+            items.push(marker(shown_marker(*old, &info), false));
+            continue;
+        }
+        let path = join(&chain.directory.path, &chain.name(entry));
+        if let Some((mut object, _)) = summary(bucket, &path, key)? {
+            object.version = old.version(false).text();
+            items.push(VersionItem::Object { object, is_latest: false });
+        }
+    }
+    Ok(items)
+}
+
+/// Returns how many of the old versions come no later in a listing than the one that is named.
+fn position_after(olds: &[Old], newest: Option<Old>, named: Named) -> usize {
+    if newest.is_some_and(|newest| newest.version(true).is(named)) || matches!(named, Named::Removed(_)) {
+        return 0;
+    }
+    match olds.iter().position(|old| old.version(false).is(named)) {
+        Some(at) => at + 1,
+        // It was the current one, or is gone meanwhile.
+        None => match named {
+            Named::Number(order) => olds.partition_point(|old| old.order >= order),
+            Named::Null | Named::Removed(_) => 0,
+        },
+    }
+}
