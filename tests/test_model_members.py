@@ -96,6 +96,10 @@ class Scene:
         statement = {"Effect": effect, "Principal": "*", "Action": action, "Resource": arn}
         return json.dumps({"Version": "2012-10-17", "Statement": statement}).encode()
 
+    @property
+    def suspended(self) -> bytes:
+        return xml.element("VersioningConfiguration", Status="Suspended").encode()
+
     def set_policy(self) -> None:
         document = self.policy("s3:PutObject")
         expect.ok(self.raw.put(self.bucket.path(), document, query={"policy": ""}), 204)
@@ -129,6 +133,15 @@ class Scene:
                 return {"method": "PUT", "path": bucket_path, "query": {"policy": ""}, "body": body}
             case "DeleteBucketPolicy":
                 return {"method": "DELETE", "path": bucket_path, "query": {"policy": ""}}
+            case "GetBucketVersioning":
+                return {"method": "GET", "path": bucket_path, "query": {"versioning": ""}}
+            case "PutBucketVersioning":
+                return {
+                    "method": "PUT",
+                    "path": bucket_path,
+                    "query": {"versioning": ""},
+                    "body": self.suspended,
+                }
             case "DeletePublicAccessBlock":
                 return {"method": "DELETE", "path": bucket_path, "query": {"publicAccessBlock": ""}}
             case "GetBucketLocation":
@@ -187,6 +200,10 @@ class Scene:
 def policy_is_set(scene: Scene, response: Response) -> bool:
     stored = scene.raw.get(scene.bucket.path(), query={"policy": ""})
     return stored.body == scene.policy("s3:GetObject")
+
+
+def versioning_is_set(scene: Scene, response: Response) -> bool:
+    return scene.raw.get(scene.bucket.path(), query={"versioning": ""}).xml["Status"] == "Suspended"
 
 
 def shows(header: str, value: str):
@@ -430,6 +447,13 @@ OWN: dict[str, dict[str, list[Case]]] = {
         # That it counts takes a requester who can lose a right, and root cannot: the Rust tests
         # (who_puts_a_policy_keeps_the_right_to_change_it).
         "x-amz-confirm-remove-self-bucket-access": [ok("true", policy_is_set), ok("false", policy_is_set)],
+    },
+    "PutBucketVersioning": {
+        "content-md5": [
+            ok(lambda s: content_md5(s.suspended), versioning_is_set),
+            error(content_md5(b"other"), "BadDigest"),
+        ],
+        "x-amz-sdk-checksum-algorithm": [error("CRC32", "InvalidRequest")],
     },
     "CreateBucket": {
         "x-amz-object-ownership": [ok("BucketOwnerEnforced"), error("ObjectWriter", "NotImplemented")],

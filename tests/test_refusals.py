@@ -103,6 +103,7 @@ class State:
             [(part["PartNumber"], part["ETag"]) for part in parts],
             [other.raw.head(other.path()).status for other in (self.empty, self.absent)],
             self.bucket.raw.get(self.bucket.path(), query={"policy": ""}).body,
+            self.bucket.raw.get(self.bucket.path(), query={"versioning": ""}).body,
         )
 
     def write(self, name: str) -> Write:
@@ -114,10 +115,12 @@ class State:
         many = xml.element("Delete", xml.element("Object", Key="key")).encode()
         md5 = base64.b64encode(hashlib.md5(many).digest()).decode()
         parts = complete_document([(1, self.part)])
+        suspended = xml.element("VersioningConfiguration", Status="Suspended").encode()
         return {
             "CreateBucket": Write("PUT", self.absent.path()),
             "DeleteBucket": Write("DELETE", self.empty.path()),
             "PutBucketPolicy": Write("PUT", bucket, (("policy", ""),), body=self.policy("s3:PutObject")),
+            "PutBucketVersioning": Write("PUT", bucket, (("versioning", ""),), body=suspended),
             "DeleteBucketPolicy": Write("DELETE", bucket, (("policy", ""),)),
             "DeletePublicAccessBlock": Write("DELETE", bucket, (("publicAccessBlock", ""),)),
             "PutObject": Write("PUT", key, body=b"evil"),

@@ -44,6 +44,7 @@ EXPECTED: dict[str, tuple[int, str]] = {
         400,
         "The location constraint is incompatible for the region specific endpoint this request was sent to.",
     ),
+    "IllegalVersioningConfigurationException": (400, "The Versioning element must be specified"),
     "IncompleteBody": (
         400,
         "You did not provide the number of bytes specified by the Content-Length HTTP header",

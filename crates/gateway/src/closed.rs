@@ -70,7 +70,8 @@ fn log_bad_policy(state: &BucketState, known: &KnownRules) {
 
 #[cfg(test)]
 mod tests {
-    use backend::{BucketTag, Documents, Parsed};
+    use backend::{BucketTag, DocumentKind, Documents, Parsed};
+    use bytes::Bytes;
     use iam::{AccessKeyId, AccountId, Credential, KeyKind, Principal, SecretKey, Session};
     use s3_types::Timestamp;
     use std::error::Error as _;
@@ -119,5 +120,16 @@ mod tests {
                 assert!(error.source().unwrap().is::<BucketClosed>());
             }
         }
+    }
+
+    /// What a later gateway wrote may keep versions that this one would not.
+    #[test]
+    fn an_unknown_versioning_configuration_closes_its_bucket() {
+        let is_refused = |document: &'static [u8]| {
+            let documents = Documents::from([(DocumentKind::Versioning, Bytes::from_static(document))]);
+            let state = BucketState { documents, ..state(None, None) };
+            check(&state, &account(), &signer(KeyKind::User)).is_err()
+        };
+        assert_eq!([&b"enabled"[..], b"suspended", b"archived"].map(is_refused), [false, false, true]);
     }
 }

@@ -205,6 +205,7 @@ fn may_have_checksum(operation: Operation) -> bool {
             | Op::DeleteObjects
             | Op::CreateBucket
             | Op::PutBucketPolicy
+            | Op::PutBucketVersioning
     )
 }
 
@@ -217,6 +218,7 @@ fn honours_parameter(operation: Operation, name: &str, signed: Signed) -> bool {
         "uploads" => operation == Op::CreateMultipartUpload,
         "delete" => operation == Op::DeleteObjects,
         "publicAccessBlock" => operation == Op::DeletePublicAccessBlock,
+        "versioning" => operation == Op::PutBucketVersioning,
         "policy" => matches!(operation, Op::PutBucketPolicy | Op::DeleteBucketPolicy),
         "partNumber" => matches!(operation, Op::UploadPart | Op::UploadPartCopy),
         "uploadId" => matches!(

@@ -186,8 +186,8 @@ macro_rules! for_each_operation {
             GetBucketTagging Get Bucket Sub("tagging"), GetBucketTagging unset
             PutBucketTagging Put Bucket Sub("tagging"), PutBucketTagging refused
             DeleteBucketTagging Delete Bucket Sub("tagging"), PutBucketTagging refused
-            GetBucketVersioning Get Bucket Sub("versioning"), GetBucketVersioning unset
-            PutBucketVersioning Put Bucket Sub("versioning"), PutBucketVersioning refused
+            GetBucketVersioning Get Bucket Sub("versioning"), GetBucketVersioning served
+            PutBucketVersioning Put Bucket Sub("versioning"), PutBucketVersioning served
             GetBucketWebsite Get Bucket Sub("website"), GetBucketWebsite unset
             PutBucketWebsite Put Bucket Sub("website"), PutBucketWebsite refused
             DeleteBucketWebsite Delete Bucket Sub("website"), DeleteBucketWebsite refused

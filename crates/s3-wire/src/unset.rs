@@ -1,7 +1,7 @@
 //! The answers to reads of configuration that was never set.
 //!
 //! Clients read configuration before they use a bucket: Terraform reads all of it, Veeam and Hadoop
-//! read versioning and locks. None of it can be set here, so that each read is answered as Amazon
+//! read locks and encryption. None of it can be set here, so that each read is answered as Amazon
 //! S3 answers for a new bucket. Documents and codes were recorded at Amazon S3 ("Sources" in
 //! docs/decisions/0005-where-sources-disagree.md).
 //!
@@ -53,7 +53,6 @@ impl UnsetRequest<'_> {
             Op::GetBucketNotificationConfiguration => empty("NotificationConfiguration"),
             Op::GetBucketOwnershipControls => ownership(),
             Op::GetBucketRequestPayment => leaf("RequestPaymentConfiguration", "Payer", "BucketOwner"),
-            Op::GetBucketVersioning => empty("VersioningConfiguration"),
             Op::GetObjectTagging => nested_empty("Tagging", "TagSet"),
             Op::ListObjectAnnotations => self.annotations()?,
             _ => self.list()?,
@@ -200,7 +199,7 @@ mod tests {
     #[test]
     fn documents_and_codes() {
         let ok = |operation| ask(operation, "").unwrap();
-        assert!(ok(Operation::GetBucketVersioning).contains("<VersioningConfiguration xmlns="));
+        assert!(ok(Operation::GetBucketLogging).contains("<BucketLoggingStatus xmlns="));
         assert!(ok(Operation::GetBucketAcl).contains(
             "<Owner><ID>0a</ID></Owner><AccessControlList><Grant><Grantee xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:type=\"CanonicalUser\"><ID>0a</ID></Grantee><Permission>FULL_CONTROL"
         ));

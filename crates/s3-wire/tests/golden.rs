@@ -16,7 +16,8 @@ use s3_wire::xml::{
     DeleteObjectsRequest, DeleteOutcome, InitiateUploadResult, KeyEncoding, ListBucketsResult,
     ListObjectVersionsResult, ListObjectsResult, ListObjectsV2Result, ListPartsResult, ListUploadsResult,
     ListedBucket, ListedObject, ListedPart, ListedUpload, ListedVersion, ObjectAttributesResult, Owner,
-    Writer, delete_result, location_constraint, policy_status, without_declaration,
+    VersioningStatus, Writer, delete_result, location_constraint, policy_status, versioning_configuration,
+    without_declaration,
 };
 use s3_wire::{ErrorCode, Result, S3Error};
 
@@ -89,6 +90,9 @@ fn requests() {
             "complete" => describe(CompleteUploadRequest::parse(&mut body.as_slice()), describe_complete),
             "create-bucket" => {
                 describe(CreateBucketConfiguration::parse(&mut body.as_slice()), |c| vec![format!("{c:?}")])
+            }
+            "versioning" => {
+                describe(VersioningStatus::parse(&mut body.as_slice()), |status| vec![format!("{status:?}")])
             }
             other => panic!("{other}: what is it a body of?"),
         };
@@ -347,6 +351,18 @@ fn uploads() {
         ..parts
     };
     render("list-parts.paged", &paged.render([part(2, Some(crc32())), part(10_000, None)]));
+}
+
+#[test]
+fn versioning() {
+    let status = [
+        ("unset", None),
+        ("enabled", Some(VersioningStatus::Enabled)),
+        ("suspended", Some(VersioningStatus::Suspended)),
+    ];
+    for (name, status) in status {
+        render(&format!("versioning.{name}"), &versioning_configuration(status));
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use backend::{BucketState, DocumentKind};
+use backend::{BucketState, DocumentKind, Versioning};
 use iam::{Account, AccountId, BucketRules};
 
 /// The rules of a bucket, and whether they can be trusted. They are made once for each state of the
@@ -33,6 +33,10 @@ impl KnownRules {
         let [policy, acl, public_access_block] =
             [DocumentKind::Policy, DocumentKind::Acl, DocumentKind::PublicAccessBlock].map(document);
         let rules = BucketRules::new(owner, policy, acl, public_access_block);
+        let closed = closed.or(match Versioning::of(&state.documents) {
+            Some(_) => None,
+            None => Some("its versioning configuration has an unknown form"),
+        });
         Self { rules: Arc::new(rules), closed }
     }
 }

@@ -192,7 +192,7 @@ const SERVICE: usize = 3;
 
 /// Every method that asks the storage for something: its action, what it acts on, and the call that
 /// it makes.
-const USES: [(S3Action, usize, Call, Use); 27] = [
+const USES: [(S3Action, usize, Call, Use); 29] = [
     (S3Action::ListAllMyBuckets, SERVICE, Call::ListBuckets, |_, a, _| {
         async { a.list_buckets(&ListBucketsQuery::default()).await.map(drop) }.boxed()
     }),
@@ -211,6 +211,12 @@ const USES: [(S3Action, usize, Call, Use); 27] = [
     }),
     (S3Action::DeleteBucketPolicy, BUCKET, Call::ChangeBucket, |s, a, _| {
         change(s, a, S3Action::DeleteBucketPolicy)
+    }),
+    (S3Action::GetBucketVersioning, BUCKET, Call::BucketDocument, |s, a, _| {
+        document(s, a, S3Action::GetBucketVersioning)
+    }),
+    (S3Action::PutBucketVersioning, BUCKET, Call::ChangeBucket, |s, a, _| {
+        change(s, a, S3Action::PutBucketVersioning)
     }),
     (S3Action::ListBucket, BUCKET, Call::ListObjects, |s, a, _| list_objects(s, a, S3Action::ListBucket)),
     (S3Action::ListBucketVersions, BUCKET, Call::ListObjects, |s, a, _| {

@@ -75,6 +75,7 @@ mod handlers {
         location::GetBucketLocation,
         policy::{DeleteBucketPolicy, GetBucketPolicy, GetBucketPolicyStatus, PutBucketPolicy},
         public_access_block::DeletePublicAccessBlock,
+        versioning::{GetBucketVersioning, PutBucketVersioning},
     };
     pub use super::object::{
         attributes::GetObjectAttributes,

@@ -49,6 +49,7 @@ codes! {
     EntityTooSmall 400 "Your proposed upload is smaller than the minimum allowed size"
     ExpiredToken 400 "The provided token has expired."
     IllegalLocationConstraintException 400 "The location constraint is incompatible for the region specific endpoint this request was sent to."
+    IllegalVersioningConfigurationException 400 "The Versioning element must be specified"
     IncompleteBody 400 "You did not provide the number of bytes specified by the Content-Length HTTP header"
     InsufficientStorage 507 "There is not enough space to complete this request."
     InternalError 500 "We encountered an internal error. Please try again."

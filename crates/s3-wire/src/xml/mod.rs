@@ -16,6 +16,7 @@ mod namespace;
 mod object_attributes;
 mod policy_status;
 mod reader;
+mod versioning;
 mod words;
 mod writer;
 
@@ -35,5 +36,6 @@ pub use list_versions::{ListObjectVersionsResult, ListedVersion};
 pub use object_attributes::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttributesResult};
 pub use policy_status::policy_status;
 pub use reader::Document;
+pub use versioning::{VersioningStatus, versioning_configuration};
 pub use words::{DECLARATION, KeyEncoding, Owner, without_declaration};
 pub use writer::Writer;

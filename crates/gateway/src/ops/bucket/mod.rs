@@ -8,3 +8,4 @@ pub mod list;
 pub mod location;
 pub mod policy;
 pub mod public_access_block;
+pub mod versioning;
