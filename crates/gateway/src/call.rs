@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use backend::{BackendError, Context, Initiator, ObjectRef};
+use backend::{BackendError, Context, Initiator, ObjectRef, Versioning};
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
@@ -43,6 +43,8 @@ pub struct Call<'a> {
     pub target: &'a Target,
     /// The rules of the bucket; `None` for requests without a bucket, and for CreateBucket.
     pub rules: Option<&'a Arc<BucketRules>>,
+    /// Whether the bucket kept versions when the request began.
+    pub versioning: Versioning,
     /// The operation that the request asks for.
     pub operation: Operation,
     /// The requester, with the facts about the request that conditions may need.

@@ -1,13 +1,18 @@
 //! Responses, in the few forms that S3 has.
 
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
 use s3_types::VersionId;
 use s3_wire::xml::Writer;
 
 use crate::body::{self, ResponseBody};
 use crate::spare_headers;
+
+/// The header which says that a version is a delete marker.
+pub const DELETE_MARKER: HeaderName = HeaderName::from_static("x-amz-delete-marker");
+/// The header that names a version.
+pub const VERSION_ID: HeaderName = HeaderName::from_static("x-amz-version-id");
 
 /// A response on its way to the client.
 pub type Reply = Response<ResponseBody>;
@@ -47,8 +52,8 @@ pub fn ok_entries<T>(
 
 /// Sets the header that names the version of an object, if versions are kept.
 pub fn set_version(headers: &mut HeaderMap, version: Option<&VersionId>) {
-    if let Some(version) = version {
-        set(headers, "x-amz-version-id", version.as_str());
+    if let Some(version) = version.and_then(|version| HeaderValue::from_str(version.as_str()).ok()) {
+        headers.insert(VERSION_ID, version);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use backend::{BackendError, BucketState, Context};
+use backend::{BackendError, BucketState, Context, Versioning};
 use iam::{Account, BucketRules, Requester, Resource};
 use s3_types::BucketName;
 use s3_wire::operation::Operation;
@@ -56,7 +56,16 @@ impl<'a> RequestBucket<'a> {
 
     /// Returns the rules of the bucket, as they were when it was found.
     pub fn rules(&self) -> Option<&Arc<BucketRules>> {
-        KnownRules::of(self.state.as_deref()?, self.account).map(|known| &known.rules)
+        self.known().map(|known| &known.rules)
+    }
+
+    /// Returns whether the bucket kept versions when it was found.
+    pub fn versioning(&self) -> Versioning {
+        self.known().map_or(Versioning::Unset, |known| known.versioning)
+    }
+
+    fn known(&self) -> Option<&KnownRules> {
+        KnownRules::of(self.state.as_deref()?, self.account)
     }
 
     /// Returns the answer to a request that is refused with `error`: `NoSuchBucket` if the bucket

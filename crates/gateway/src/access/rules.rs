@@ -11,6 +11,9 @@ use iam::{Account, AccountId, BucketRules};
 pub struct KnownRules {
     /// The rules.
     pub rules: Arc<BucketRules>,
+    /// Whether the bucket keeps versions, for the headers of answers. The storage reads the
+    /// document itself.
+    pub versioning: Versioning,
     /// The reason why only root may use the bucket; `None` if others may. The bucket's documents
     /// could be read in any case.
     pub closed: Option<&'static str>,
@@ -33,10 +36,11 @@ impl KnownRules {
         let [policy, acl, public_access_block] =
             [DocumentKind::Policy, DocumentKind::Acl, DocumentKind::PublicAccessBlock].map(document);
         let rules = BucketRules::new(owner, policy, acl, public_access_block);
-        let closed = closed.or(match Versioning::of(&state.documents) {
+        let versioning = Versioning::of(&state.documents);
+        let closed = closed.or(match versioning {
             Some(_) => None,
             None => Some("its versioning configuration has an unknown form"),
         });
-        Self { rules: Arc::new(rules), closed }
+        Self { rules: Arc::new(rules), versioning: versioning.unwrap_or_default(), closed }
     }
 }

@@ -24,7 +24,8 @@ pub struct Finished {
     pub document: String,
     /// The effects on objects.
     pub did: Did,
-    /// The version of a copy's source.
+    /// The version of a copy's source; `None` also for the null version, which S3 does not name
+    /// here.
     pub source_version: Option<VersionId>,
 }
 

@@ -1,5 +1,9 @@
+use backend::Versioning;
 use s3_types::VersionId;
 use s3_wire::{Result, S3Error};
+
+/// The id of the null version.
+pub const NULL: &str = "null";
 
 /// Returns the version that a parameter `versionId` names; `None` for the current one.
 pub fn version_id(text: Option<&str>) -> Result<Option<VersionId>> {
@@ -10,4 +14,13 @@ pub fn version_id(text: Option<&str>) -> Result<Option<VersionId>> {
         Err(_) => "Invalid version id specified",
     };
     Err(S3Error::invalid_argument("versionId", text, message))
+}
+
+/// Returns the id that answers and logs show of a version: `null` for the null version, and none in
+/// a bucket that never kept versions.
+pub fn shown(version: Option<VersionId>, versioning: Versioning) -> Option<VersionId> {
+    match version {
+        None if versioning.is_set() => Some(VersionId::null()),
+        version => version,
+    }
 }

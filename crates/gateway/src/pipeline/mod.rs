@@ -208,6 +208,7 @@ async fn operate(
         query,
         target,
         rules: bucket.rules(),
+        versioning: bucket.versioning(),
         operation,
         asker: &asker,
         signed,

@@ -5,6 +5,7 @@ mod identities;
 mod policies;
 mod rows;
 mod scene;
+mod versions;
 
 use std::collections::HashSet;
 

@@ -10,7 +10,7 @@ use crate::effects::Did;
 use crate::ops::about::About;
 use crate::ops::handler::Handler;
 use crate::ops::object::get::read_error;
-use crate::ops::version::version_id;
+use crate::ops::version::{shown, version_id};
 use crate::outcome::Outcome;
 use crate::reply;
 
@@ -52,8 +52,9 @@ impl<'a> Handler<'a> for GetObjectAttributes {
             "last-modified",
             time::format_http_date(read.attributes.last_modified),
         );
-        reply::set_version(reply.headers_mut(), read.attributes.version.as_ref());
-        let did = Did { object_bytes: Some(read.attributes.size_bytes), version: read.attributes.version };
+        let version = shown(read.attributes.version, call.versioning);
+        reply::set_version(reply.headers_mut(), version.as_ref());
+        let did = Did { object_bytes: Some(read.attributes.size_bytes), version };
         Ok(Outcome::done(reply, did))
     }
 }

@@ -76,7 +76,7 @@ impl<'a> Handler<'a> for CopyObject {
         let target = call.object()?;
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
         let source = self.source.authorize(&call).await?;
-        let storage = storage.detach();
+        let (storage, versioning) = (storage.detach(), call.versioning);
         let work = async move {
             let target = ObjectRef::current(&bucket, &key);
             let request = CopyRequest {
@@ -93,7 +93,8 @@ impl<'a> Handler<'a> for CopyObject {
                     let WriteReceipt { etag, checksum, last_modified, .. } = &receipt;
                     let result =
                         CopyObjectResult { etag, checksum: *checksum, last_modified: *last_modified };
-                    Ok(Finished { document: result.render(), did: did_write(receipt), source_version })
+                    let (document, did) = (result.render(), did_write(receipt, versioning));
+                    Ok(Finished { document, did, source_version })
                 }
                 Err(error) => Err(self.source.copy_error(error, target)),
             }

@@ -14,6 +14,7 @@ use crate::fair_share::FairShare;
 use crate::limits::DELETE_CONCURRENCY;
 use crate::ops::about::About;
 use crate::ops::handler::Handler;
+use crate::ops::version::NULL;
 use crate::outcome::Outcome;
 use crate::reply;
 
@@ -72,10 +73,10 @@ impl<'a> Handler<'a> for DeleteObjects {
     }
 }
 
-/// Returns the delete marker that was made or removed, if any.
+/// Returns the delete marker that was made or removed, if any. It may be the null version.
 fn marker(receipt: &DeleteReceipt) -> Option<DeleteMarker<'_>> {
-    let version = receipt.version.as_ref().filter(|_| receipt.delete_marker);
-    version.map(|id| DeleteMarker { version_id: id.as_str() })
+    let version_id = receipt.version.as_ref().map_or(NULL, VersionId::as_str);
+    receipt.delete_marker.then_some(DeleteMarker { version_id })
 }
 
 /// A deletion of a key that is allowed.
@@ -149,11 +150,12 @@ mod tests {
 
     #[test]
     fn a_delete_marker_is_told_apart_from_a_version() {
-        let told = |delete_marker| {
-            let version = Some(VersionId::new("id").unwrap());
+        let told = |id: Option<&str>, delete_marker| {
+            let version = id.map(|id| VersionId::new(id).unwrap());
             marker(&DeleteReceipt { existed: true, version, delete_marker })
                 .map(|marker| marker.version_id.to_owned())
         };
-        assert_eq!((told(true), told(false)), (Some("id".to_owned()), None));
+        assert_eq!([Some("id"), None].map(|id| told(id, true)), [Some("id".into()), Some("null".into())]);
+        assert_eq!([Some("id"), None].map(|id| told(id, false)), [None, None]);
     }
 }

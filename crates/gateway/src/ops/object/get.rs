@@ -1,7 +1,9 @@
 use std::future::Future;
 use std::ops::Range;
 
-use backend::{BackendError, ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ReadRequest, ReadSelector};
+use backend::{
+    BackendError, ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ReadRequest, ReadSelector, Versioning,
+};
 use http::{HeaderMap, StatusCode, header};
 use s3_types::{Checksum, ChecksumType, Conditions, VersionId};
 use s3_wire::headers::{
@@ -16,7 +18,7 @@ use crate::call::Call;
 use crate::effects::Did;
 use crate::ops::about::About;
 use crate::ops::handler::Handler;
-use crate::ops::version::version_id;
+use crate::ops::version::{shown, version_id};
 use crate::outcome::Outcome;
 use crate::reply::{self, Reply};
 
@@ -82,9 +84,10 @@ impl ReadArguments {
         About::version(self.version.as_ref())
     }
 
-    fn outcome(&self, read: ObjectRead) -> Outcome {
+    fn outcome(&self, read: ObjectRead, versioning: Versioning) -> Outcome {
         let length = read.length();
-        let ObjectRead { attributes, range, body } = read;
+        let ObjectRead { mut attributes, range, body } = read;
+        attributes.version = shown(attributes.version, versioning);
         let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
         let mut reply = reply::empty(status);
         *reply.body_mut() = ResponseBody::object(body, length);
@@ -131,7 +134,10 @@ impl ReadArguments {
 /// Returns the answer to a failed read; 304 is one of the failures.
 pub fn read_error(call: &Call<'_>, error: BackendError) -> Result<Reply> {
     match error {
-        BackendError::NotModified(attributes) => Ok(not_modified(&attributes)),
+        BackendError::NotModified(mut attributes) => {
+            attributes.version = shown(attributes.version.take(), call.versioning);
+            Ok(not_modified(&attributes))
+        }
         error => Err(call.fail(error)),
     }
 }
@@ -167,7 +173,7 @@ impl<'a> Handler<'a> for GetObject {
     ) -> impl Future<Output = Result<Outcome>> + Send {
         async move {
             match storage.get_object(self.0.request(call.object()?)).await {
-                Ok(read) => Ok(self.0.outcome(read)),
+                Ok(read) => Ok(self.0.outcome(read, call.versioning)),
                 Err(error) => self.0.error(&call, error),
             }
         }
@@ -191,7 +197,9 @@ impl<'a> Handler<'a> for HeadObject {
     ) -> impl Future<Output = Result<Outcome>> + Send {
         async move {
             match storage.head_object(self.0.request(call.object()?)).await {
-                Ok(read) => Ok(self.0.outcome(ObjectRead { body: ObjectBody::Empty, ..read })),
+                Ok(read) => {
+                    Ok(self.0.outcome(ObjectRead { body: ObjectBody::Empty, ..read }, call.versioning))
+                }
                 Err(error) => self.0.error(&call, error),
             }
         }

@@ -11,10 +11,8 @@ use crate::access::Authorized;
 use crate::call::Call;
 use crate::ops::handler::Handler;
 use crate::ops::values;
+use crate::ops::version::NULL;
 use crate::outcome::Outcome;
-
-/// The version id of objects for which no versions are kept.
-const NULL: &str = "null";
 
 /// ListObjectVersions. There are no versions yet: each object is its own only version, with the id
 /// `null`.

@@ -1,4 +1,4 @@
-use backend::{PutRequest, WriteOptions, WriteReceipt};
+use backend::{PutRequest, Versioning, WriteOptions, WriteReceipt};
 use http::StatusCode;
 use iam::ConditionKey;
 use policy::Value;
@@ -15,6 +15,7 @@ use crate::effects::Did;
 use crate::ops::about::About;
 use crate::ops::handler::Handler;
 use crate::ops::values;
+use crate::ops::version::shown;
 use crate::outcome::Outcome;
 use crate::reply::{self, Reply};
 
@@ -60,15 +61,17 @@ impl<'a> Handler<'a> for PutObject {
             storage.put_object(PutRequest { object, options, check: None }).await.map_err(failed)?;
         let digests = receive(body, writer.as_mut(), self.checksum, Md5Of::Object, plan, failed).await?;
         let receipt = storage.commit(writer, digests).await.map_err(failed)?;
-        Ok(Outcome::done(reply_to_write(&receipt), did_write(receipt)))
+        Ok(Outcome::done(reply_to_write(&receipt), did_write(receipt, call.versioning)))
     }
 }
 
-/// Returns the effects of a write.
-pub fn did_write(receipt: WriteReceipt) -> Did {
-    Did { object_bytes: Some(receipt.size_bytes), version: receipt.version }
+/// Returns the effects of a write in a bucket with this versioning.
+pub fn did_write(receipt: WriteReceipt, versioning: Versioning) -> Did {
+    Did { object_bytes: Some(receipt.size_bytes), version: shown(receipt.version, versioning) }
 }
 
+/// Returns the answer. S3 does not name the null version here, which a PUT makes where versioning
+/// is suspended; it names it in answers of copies and completions.
 fn reply_to_write(receipt: &WriteReceipt) -> Reply {
     let mut reply = reply::empty(StatusCode::OK);
     reply_headers(&mut reply, &receipt.etag, receipt.checksum.as_ref());

@@ -56,7 +56,7 @@ impl<'a> Handler<'a> for CompleteMultipartUpload {
             size_bytes: self.whole.object_size_bytes,
         };
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
-        let (storage, location) = (storage.detach(), location(&call));
+        let (storage, location, versioning) = (storage.detach(), location(&call), call.versioning);
         let failed = call.failed_later();
         let work = async move {
             let upload = UploadRef { object: ObjectRef::current(&bucket, &key), id: &self.id };
@@ -69,7 +69,8 @@ impl<'a> Handler<'a> for CompleteMultipartUpload {
                 etag: &receipt.etag,
                 checksum: receipt.checksum,
             };
-            Ok(Finished { document: result.render(), did: did_write(receipt), source_version: None })
+            let (document, did) = (result.render(), did_write(receipt, versioning));
+            Ok(Finished { document, did, source_version: None })
         };
         slow::answer(&call, work).await
     }

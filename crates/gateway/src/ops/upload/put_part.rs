@@ -1,4 +1,4 @@
-use backend::{PartWriter, PutPartRequest, UploadRef};
+use backend::{PartWriter, PutPartRequest, UploadRef, Versioning};
 use http::StatusCode;
 use iam::ConditionKey;
 use policy::Value;
@@ -53,6 +53,7 @@ impl<'a> Handler<'a> for UploadPart {
         reply_headers(&mut reply, &receipt.etag, receipt.checksum.as_ref().filter(|_| asked));
         // A part has no type of its own.
         reply.headers_mut().remove("x-amz-checksum-type");
-        Ok(Outcome::done(reply, did_write(receipt)))
+        // A part has no version.
+        Ok(Outcome::done(reply, did_write(receipt, Versioning::Unset)))
     }
 }

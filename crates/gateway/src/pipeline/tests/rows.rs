@@ -2,6 +2,8 @@
 
 use s3_wire::operation::Operation::{self, self as O};
 
+use super::versions::SUSPENDED;
+
 /// A header: its name and value.
 pub type Header = (&'static str, &'static str);
 
@@ -21,7 +23,6 @@ const REDIRECT: Header = ("x-amz-website-redirect-location", "/there");
 const STANDARD: Header = ("x-amz-storage-class", "Standard");
 const PART: &str = "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>ETAG</ETag></Part></CompleteMultipartUpload>";
 const POLICY: &str = r#"{"Statement":{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::bkt/*"}}"#;
-const SUSPENDED: &str = "<VersioningConfiguration><Status>Suspended</Status></VersioningConfiguration>";
 pub const TWO_KEYS: &str =
     "<Delete><Object><Key>x</Key></Object><Object><Key>y</Key><VersionId>null</VersionId></Object></Delete>";
 pub const MD5_OF_GONE: Header = ("content-md5", "3N00xKc8L9hmn0b3UXLwUw==");

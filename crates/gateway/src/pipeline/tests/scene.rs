@@ -266,6 +266,35 @@ impl Scene {
         signed: Signed,
         unsigned: &[(&str, &str)],
     ) -> (u16, String) {
+        let (head, body) = self.send_for_head(method, target, headers, body, signed, unsigned).await;
+        (head[9..12].parse().unwrap(), body)
+    }
+
+    /// Sends a request signed in its headers; returns status and headers of the answer, with names
+    /// in lower case.
+    pub async fn ask_for_headers(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> (u16, BTreeMap<String, String>) {
+        let (head, _) = self.send_for_head(method, target, headers, body, Signed::InHeaders, &[]).await;
+        let lines = head.lines().filter_map(|line| line.split_once(": "));
+        let headers = lines.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned())).collect();
+        (head[9..12].parse().unwrap(), headers)
+    }
+
+    /// Sends a request, and returns head and body of the answer.
+    async fn send_for_head(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+        signed: Signed,
+        unsigned: &[(&str, &str)],
+    ) -> (String, String) {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         let (raw_path, raw_query) = target.split_once('?').unwrap_or((target, ""));
         let request = Unsigned { method: &method, raw_path, raw_query, virtual_bucket: None };
@@ -287,7 +316,7 @@ impl Scene {
         }
         let answer = self.exchange(format!("{text}\r\n{body}")).await;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        (head[9..12].parse().unwrap(), body.to_owned())
+        (head.to_owned(), body.to_owned())
     }
 
     /// Sends bytes on a connection of their own, and returns everything that comes back.
