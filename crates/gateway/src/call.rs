@@ -19,7 +19,7 @@ use s3_wire::{ErrorCode, Query, Result, S3Error, Target};
 
 use crate::access::{Asker, Authorized, Refused, Subject};
 use crate::body::{DecodedBody, Parse, RequestBody, read_document};
-use crate::errors::{ErrorSite, from_backend};
+use crate::errors::{ErrorSite, from_backend, marker_is_named};
 use crate::gateway::{Gateway, Settings};
 use crate::request::RequestContext;
 
@@ -161,8 +161,11 @@ impl<'a> Call<'a> {
     /// Returns a function that turns an error of the storage, about this request's bucket, object
     /// or upload, into S3's.
     pub fn failed(&self) -> impl Fn(BackendError) -> S3Error + Copy + Send + Sync + use<'a> {
-        let (target, upload) = (self.target, self.query.get("uploadId"));
-        move |error| about(error, target, upload)
+        let (method, target, upload) = (&self.head.method, self.target, self.query.get("uploadId"));
+        move |error| match error {
+            BackendError::DeleteMarker { marker, is_named: true } => marker_is_named(method, &marker),
+            error => about(error, target, upload),
+        }
     }
 
     /// Turns one error of the storage into S3's, as [`Call::failed`] does.

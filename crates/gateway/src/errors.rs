@@ -3,11 +3,13 @@
 use std::error::Error as _;
 use std::iter::successors;
 
-use backend::BackendError;
-use http::Method;
+use backend::{BackendError, DeleteMarker};
+use http::header::LAST_MODIFIED;
 use http::request::Parts;
+use http::{HeaderValue, Method};
 use iam::Resource;
 use s3_types::{BucketName, ChecksumAlgorithm, ChecksumType, Condition, ObjectKey};
+use s3_wire::time::format_http_date;
 use s3_wire::{ErrorCode, S3Error, Target};
 use tracing::field::display;
 
@@ -15,7 +17,7 @@ use crate::audit::Refusal;
 use crate::closed::BucketClosed;
 use crate::explanation::Explanation;
 use crate::gateway::Gateway;
-use crate::reply::{self, Reply};
+use crate::reply::{self, DELETE_MARKER, Reply, VERSION_ID};
 use crate::request::RequestContext;
 use crate::request_id::{HostId, RequestId};
 use crate::secrets::without_misplaced_secret;
@@ -140,10 +142,11 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
             not_deleted(&error, bucket.unwrap_or_default())
         }
         B::NoSuchKey => S3Error::new(ErrorCode::NoSuchKey).detail("Key", key.unwrap_or_default()),
-        B::DeleteMarker { is_named: false, .. } => {
-            S3Error::new(ErrorCode::NoSuchKey).detail("Key", key.unwrap_or_default())
+        B::DeleteMarker { marker, is_named } => {
+            let code = if is_named { ErrorCode::MethodNotAllowed } else { ErrorCode::NoSuchKey };
+            let error = about_marker(S3Error::new(code), &marker);
+            if is_named { error } else { error.detail("Key", key.unwrap_or_default()) }
         }
-        B::DeleteMarker { is_named: true, .. } => ErrorCode::MethodNotAllowed.into(),
         B::NoSuchVersion(id) => S3Error::new(ErrorCode::NoSuchVersion)
             .detail("Key", key.unwrap_or_default())
             .detail("VersionId", id.as_str()),
@@ -195,6 +198,29 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
             debug_assert!(storage.is_of_storage(), "no S3 error is defined for: {storage}");
             from_state_of_storage(storage)
         }
+    }
+}
+
+/// Returns the error for a request that names a delete marker, and can only be a DELETE.
+pub fn marker_is_named(method: &Method, marker: &DeleteMarker) -> S3Error {
+    let error = about_marker(S3Error::method_not_allowed(method, "DeleteMarker", "DELETE"), marker);
+    match HeaderValue::try_from(format_http_date(marker.last_modified)) {
+        Ok(date) => error.header(LAST_MODIFIED, date),
+        Err(_) => error,
+    }
+}
+
+/// Returns the error for a copy whose source is named as a delete marker.
+pub fn source_is_marker() -> S3Error {
+    let message = "The source of a copy request may not specifically refer to a delete marker by version id.";
+    S3Error::with_message(ErrorCode::InvalidRequest, message)
+}
+
+fn about_marker(error: S3Error, marker: &DeleteMarker) -> S3Error {
+    let error = error.header(DELETE_MARKER, HeaderValue::from_static("true"));
+    match HeaderValue::from_str(marker.version.as_str()) {
+        Ok(version) => error.header(VERSION_ID, version),
+        Err(_) => error,
     }
 }
 
@@ -381,6 +407,7 @@ const fn condition_name(condition: Condition) -> &'static str {
 #[cfg(test)]
 mod tests {
     use backend::{BackendError as B, BusyResource, Contention};
+    use s3_types::{Timestamp, VersionId};
 
     use super::*;
 
@@ -413,6 +440,29 @@ mod tests {
             assert_eq!(told(Some(condition)), (ErrorCode::ConditionalRequestConflict, details));
         }
         assert_eq!(told(None), (ErrorCode::SlowDown, vec![]));
+    }
+
+    /// As recorded at Amazon S3.
+    #[test]
+    fn what_a_delete_marker_answers() {
+        let version = VersionId::new("m1").unwrap();
+        let marker = DeleteMarker { version, last_modified: Timestamp::UNIX_EPOCH };
+        let (bucket, key) = (BucketName::new("bucket").unwrap(), ObjectKey::new("key").unwrap());
+        let resource = Resource { bucket: Some(&bucket), key: Some(&key) };
+        let told = |error: &S3Error| {
+            let details = error.details().iter().map(|(name, text)| format!("{name}={text}"));
+            let headers = error.headers().iter();
+            let headers = headers.map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()));
+            (error.code(), details.collect::<Vec<_>>(), headers.collect::<Vec<_>>())
+        };
+        let own = ["x-amz-delete-marker: true", "x-amz-version-id: m1"].map(str::to_owned);
+        let current = from_backend(B::DeleteMarker { marker: marker.clone(), is_named: false }, resource);
+        assert_eq!(told(&current), (ErrorCode::NoSuchKey, vec!["Key=key".to_owned()], own.to_vec()));
+        let named = marker_is_named(&Method::GET, &marker);
+        let details = ["Method=GET", "ResourceType=DeleteMarker"].map(str::to_owned).to_vec();
+        let [allow, date] = ["allow: DELETE", "last-modified: Thu, 01 Jan 1970 00:00:00 GMT"];
+        let headers = [&[allow.to_owned()], &own[..], &[date.to_owned()]].concat();
+        assert_eq!(told(&named), (ErrorCode::MethodNotAllowed, details, headers));
     }
 
     /// The code alone does not say what was busy.

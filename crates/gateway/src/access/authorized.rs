@@ -11,7 +11,7 @@ use backend::{
 };
 use bytes::Bytes;
 use iam::Resource;
-use s3_types::{ActionSet, BucketName, Digests, ObjectKey, S3Action};
+use s3_types::{ActionSet, BucketName, Digests, ObjectKey, S3Action, VersionId};
 
 use super::asker::Asker;
 use super::subject::Subject;
@@ -147,13 +147,14 @@ impl<'a> Authorized<'a> {
         self.backend.head_object(self.cx, request).await.map_err(|error| self.hide(error))
     }
 
-    /// `action`, or the action like it for versions: fails if the object does not exist. It is for
-    /// operations about something that the storage never has, such as an object's tags.
-    pub async fn find_object(&self, action: S3Action, request: ReadRequest<'_>) -> Result<()> {
+    /// `action`, or the action like it for versions: returns the version of an object, and fails if
+    /// the object does not exist. It is for operations about something that the storage never has,
+    /// such as an object's tags.
+    pub async fn find_object(&self, action: S3Action, request: ReadRequest<'_>) -> Result<Option<VersionId>> {
         self.require(by_version(action, request.object), of_object(request.object))?;
         let request = ReadRequest { check: self.check.as_ref(), ..request };
         let found = self.backend.head_object(self.cx, request).await;
-        found.map(drop).map_err(|error| self.hide(error))
+        found.map(|read| read.attributes.version).map_err(|error| self.hide(error))
     }
 
     /// `s3:GetObject`, or `s3:GetObjectVersion`: returns an object's attributes and bytes.
@@ -277,8 +278,11 @@ impl<'a> Authorized<'a> {
 
     /// Replaces the error that a key or version does not exist, unless the requester may list the
     /// bucket.
-    fn hide(&self, error: BackendError) -> BackendError {
-        let tells_keys = matches!(error, BackendError::NoSuchKey | BackendError::NoSuchVersion(_));
+    pub(super) fn hide(&self, error: BackendError) -> BackendError {
+        use BackendError as B;
+        // A current delete marker says that there is no object, and what there was.
+        let tells_keys =
+            matches!(error, B::NoSuchKey | B::NoSuchVersion(_) | B::DeleteMarker { is_named: false, .. });
         if tells_keys && !self.may_list() { BackendError::NotAllowed } else { error }
     }
 

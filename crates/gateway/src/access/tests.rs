@@ -9,9 +9,9 @@ use std::time::Duration;
 use backend::{
     AbortRequest, Backend, BackendError, BucketTag, Call, CallObserver, CompleteRequest, CompleteUpload,
     Context, CopyPartRequest, CopyRequest, CopySource, CreateBucketRequest, CreateUploadRequest,
-    DeleteRequest, DocumentChanges, DocumentKind, ListBucketsQuery, ListObjectsQuery, ListPartsQuery,
-    ListUploadsQuery, Metered, NewUpload, ObjectRef, PutPartRequest, PutRequest, ReadRequest, ReadSelector,
-    Result, UploadReceipt, UploadRef, WriteOptions, WriteReceipt,
+    DeleteMarker, DeleteRequest, DocumentChanges, DocumentKind, ListBucketsQuery, ListObjectsQuery,
+    ListPartsQuery, ListUploadsQuery, Metered, NewUpload, ObjectRef, PutPartRequest, PutRequest, ReadRequest,
+    ReadSelector, Result, UploadReceipt, UploadRef, WriteOptions, WriteReceipt,
 };
 use backend_null::NullBackend;
 use backend_posix::{Options, PosixBackend};
@@ -234,7 +234,7 @@ const USES: [(S3Action, usize, Call, Use); 29] = [
         async { a.head_object(s.read(s.version())).await.map(drop) }.boxed()
     }),
     (S3Action::GetObjectAcl, OBJECT, Call::HeadObject, |s, a, _| {
-        a.find_object(S3Action::GetObjectAcl, s.read(s.object())).boxed()
+        async { a.find_object(S3Action::GetObjectAcl, s.read(s.object())).await.map(drop) }.boxed()
     }),
     (S3Action::GetObject, OBJECT, Call::GetObject, |s, a, _| {
         async { a.get_object(s.read(s.object())).await.map(drop) }.boxed()
@@ -430,7 +430,7 @@ async fn errors_about_missing(
         object.head_object(scene.read(scene.version())).await.map(drop),
         object.head_object(scene.read(scene.object())).await.map(drop),
         object.get_object(scene.read(scene.object())).await.map(drop),
-        object.find_object(S3Action::GetObjectAcl, scene.read(scene.object())).await,
+        object.find_object(S3Action::GetObjectAcl, scene.read(scene.object())).await.map(drop),
         object.delete_object(delete).await.map(drop),
         put,
         target.copy_object(object, scene.copy(scene.object())).await.map(drop),
@@ -450,6 +450,26 @@ async fn upload_with_a_part(authorized: &Authorized<'_>, object: ObjectRef<'_>) 
 
 fn no_digests() -> Digests {
     Digests { etag: ETag::Md5([0; 16]), checksum: None }
+}
+
+/// A marker that is current hides what is missing. One that is named is a version that exists, and
+/// the permission to read versions is that to know them.
+#[test]
+fn a_current_delete_marker_is_told_as_a_missing_key_is() {
+    let scene = Scene::new(Arc::new(NullBackend::new()));
+    for may_list in [true, false] {
+        let granted = if may_list { all_actions() } else { all_but(&[S3Action::ListBucket]) };
+        let only = only(granted);
+        let asker = scene.asker(&only);
+        let object = scene.allowed(&asker, scene.resources()[OBJECT], granted);
+        for is_named in [true, false] {
+            let marker =
+                DeleteMarker { version: scene.version.clone(), last_modified: Timestamp::UNIX_EPOCH };
+            let told = object.hide(BackendError::DeleteMarker { marker, is_named });
+            let is_hidden = matches!(told, BackendError::NotAllowed);
+            assert_eq!(is_hidden, !may_list && !is_named, "{told:?}");
+        }
+    }
 }
 
 #[tokio::test]

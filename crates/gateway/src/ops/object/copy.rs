@@ -11,7 +11,7 @@ use s3_wire::{ErrorCode, Result, S3Error};
 
 use crate::access::{Authorized, Detached, Subject};
 use crate::call::Call;
-use crate::errors::{copy_onto_itself, failed_of_source, from_backend};
+use crate::errors::{copy_onto_itself, failed_of_source, from_backend, source_is_marker};
 use crate::ops::about::About;
 use crate::ops::expected_owner;
 use crate::ops::handler::Handler;
@@ -177,6 +177,7 @@ impl Source {
         };
         match (side, error) {
             (CopySide::Source, BackendError::PreconditionFailed(condition)) => failed_of_source(condition),
+            (CopySide::Source, BackendError::DeleteMarker { is_named: true, .. }) => source_is_marker(),
             (_, error) => {
                 from_backend(error, Resource { bucket: Some(object.bucket), key: Some(object.key) })
             }
@@ -185,5 +186,32 @@ impl Source {
 
     fn reference(&self) -> ObjectRef<'_> {
         ObjectRef::current(&self.object.bucket, &self.object.key).of(self.version.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::DeleteMarker;
+    use s3_types::{BucketName, ObjectKey, Timestamp};
+
+    use super::*;
+
+    /// As recorded at Amazon S3.
+    #[test]
+    fn a_source_that_is_a_delete_marker() {
+        let (bucket, key) = (BucketName::new("bucket").unwrap(), ObjectKey::new("key").unwrap());
+        let version = VersionId::new("m1").unwrap();
+        let object = CopySourceRef { bucket: bucket.clone(), key, version_id: None };
+        let source = Source { object, version: Some(version.clone()), conditions: Conditions::default() };
+        let target = ObjectKey::new("target").unwrap();
+        let answered = |is_named| {
+            let marker = DeleteMarker { version: version.clone(), last_modified: Timestamp::UNIX_EPOCH };
+            let error = BackendError::DeleteMarker { marker, is_named }.on(CopySide::Source);
+            let error = source.copy_error(error, ObjectRef::current(&bucket, &target));
+            let key = error.details().iter().find(|(name, _)| *name == "Key").map(|(_, key)| key.clone());
+            (error.code(), key)
+        };
+        assert_eq!(answered(false), (ErrorCode::NoSuchKey, Some("key".to_owned())));
+        assert_eq!(answered(true), (ErrorCode::InvalidRequest, None));
     }
 }
