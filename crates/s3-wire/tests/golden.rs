@@ -15,9 +15,9 @@ use s3_wire::xml::{
     CopyObjectResult, CopyPartResult, CreateBucketConfiguration, DECLARATION, DeleteMarker,
     DeleteObjectsRequest, DeleteOutcome, InitiateUploadResult, KeyEncoding, ListBucketsResult,
     ListObjectVersionsResult, ListObjectsResult, ListObjectsV2Result, ListPartsResult, ListUploadsResult,
-    ListedBucket, ListedObject, ListedPart, ListedUpload, ListedVersion, ObjectAttributesResult, Owner,
-    VersioningStatus, Writer, delete_result, location_constraint, policy_status, versioning_configuration,
-    without_declaration,
+    ListedBucket, ListedMarker, ListedObject, ListedPart, ListedUpload, ListedVersion,
+    ObjectAttributesResult, Owner, VersioningStatus, Writer, delete_result, location_constraint,
+    policy_status, versioning_configuration, without_declaration,
 };
 use s3_wire::{ErrorCode, Result, S3Error};
 
@@ -261,6 +261,18 @@ fn listings_of_versions() {
         version.write(&mut writer, KeyEncoding::Plain, OWNER);
     }
     render("list-versions.plain", &with_prefixes(writer, &["dir/"], KeyEncoding::Plain));
+    let mut writer = ListObjectVersionsResult {
+        next_key_marker: Some("b c"),
+        next_version_id_marker: Some("v1"),
+        encoding_type: Some("url"),
+        ..page
+    }
+    .begin();
+    for (version_id, is_latest) in [("v2", true), ("v1", false)] {
+        let marker = ListedMarker { key: "b c", version_id, is_latest, last_modified: time(1) };
+        marker.write(&mut writer, KeyEncoding::Url, OWNER);
+    }
+    render("list-versions.markers", &writer.finish());
 }
 
 #[test]

@@ -128,9 +128,9 @@ impl<'a> Authorized<'a> {
         self.backend.change_bucket(self.cx, request).await.map(drop)
     }
 
-    /// `action`, which is `s3:ListBucket` or `s3:ListBucketVersions`: returns one page of keys.
-    pub async fn list_objects(&self, action: S3Action, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
-        self.require(action, of_bucket(query.bucket))?;
+    /// `s3:ListBucket`: returns one page of keys.
+    pub async fn list_objects(&self, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
+        self.require(S3Action::ListBucket, of_bucket(query.bucket))?;
         self.backend.list_objects(self.cx, query).await
     }
 

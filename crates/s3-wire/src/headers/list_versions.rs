@@ -1,3 +1,5 @@
+use s3_types::VersionId;
+
 use super::listing::{check_max_keys, encoding_type, max_versions};
 use super::token::ListStart;
 use crate::error::{Result, S3Error};
@@ -16,7 +18,7 @@ pub struct ListVersions<'q> {
     /// `version_id_marker`; may be empty.
     pub key_marker: &'q str,
     /// The version of the `key_marker` after which the listing begins.
-    pub version_id_marker: Option<&'q str>,
+    pub version_id_marker: Option<VersionId>,
     /// The `max-keys` as sent; [`super::page_items`] lowers it to the size of a page.
     pub max_keys: u32,
     /// The encoding as sent: `url` in any case.
@@ -39,13 +41,12 @@ impl<'q> ListVersions<'q> {
         Err(S3Error::invalid_argument(VERSION_MARKER, marker, message))
     }
 
-    /// Reads the query. Its errors are those that S3 gives once it has found the bucket. There are
-    /// no versions yet, so that `null` is the only version id.
-    pub fn parse(query: &'q Query<'_>) -> Result<Self> {
-        let version_id_marker = query.get(VERSION_MARKER);
-        if let Some(strange) = version_id_marker.filter(|id| *id != "null") {
-            return Err(S3Error::invalid_argument(VERSION_MARKER, strange, "Invalid version id specified"));
-        }
+    /// Reads the query. Its errors are those that S3 gives once it has found the bucket. If the
+    /// bucket never kept versions (`has_versions`), `null` is its only version id.
+    pub fn parse(query: &'q Query<'_>, has_versions: bool) -> Result<Self> {
+        let id = |text| VersionId::new(text).ok().filter(|id| has_versions || id.is_null());
+        let read = |text| id(text).ok_or_else(|| invalid_version_marker(text));
+        let version_id_marker = query.get(VERSION_MARKER).map(read).transpose()?;
         let encoding_type = encoding_type(query)?;
         Ok(Self {
             prefix: query.get("prefix").unwrap_or_default(),
@@ -73,6 +74,11 @@ impl<'q> ListVersions<'q> {
     pub fn start(&self) -> Option<ListStart> {
         ListStart::from_marker(self.key_marker, self.prefix, self.grouping())
     }
+}
+
+/// Makes S3's error for a version marker that no version can have.
+pub fn invalid_version_marker(marker: &str) -> S3Error {
+    S3Error::invalid_argument(VERSION_MARKER, marker, "Invalid version id specified")
 }
 
 #[cfg(test)]
@@ -105,24 +111,32 @@ mod tests {
     #[test]
     fn what_is_asked_for() {
         let query = Query::parse("versions&key-marker=a/&version-id-marker=null&delimiter=/").unwrap();
-        let asked = ListVersions::parse(&query).unwrap();
+        let asked = ListVersions::parse(&query, false).unwrap();
         assert_eq!(asked.start(), Some(ListStart::AfterPrefix("a/".into())));
-        assert_eq!((asked.version_id_marker, asked.is_past_the_end()), (Some("null"), false));
+        assert!(!asked.is_past_the_end() && asked.version_id_marker.unwrap().is_null());
         let query = Query::parse("delimiter=&key-marker=&version-id-marker=null&max-keys=2000").unwrap();
-        let asked = ListVersions::parse(&query).unwrap();
+        let asked = ListVersions::parse(&query, false).unwrap();
         assert_eq!((asked.delimiter, asked.grouping(), asked.max_keys), (Some(""), None, 2000));
         assert!(asked.is_past_the_end());
-        assert!(!ListVersions::parse(&Query::default()).unwrap().is_past_the_end());
+        assert!(!ListVersions::parse(&Query::default(), true).unwrap().is_past_the_end());
+        let query = Query::parse("key-marker=a&version-id-marker=17f2").unwrap();
+        let marker = ListVersions::parse(&query, true).unwrap().version_id_marker.unwrap();
+        assert_eq!(marker.as_str(), "17f2");
     }
 
     /// The version is checked first, then the encoding, then the number.
     #[test]
     fn what_is_refused() {
-        let parse = |text| refusal(ListVersions::parse(&Query::parse(text).unwrap()));
+        let parse_in = |text, has| refusal(ListVersions::parse(&Query::parse(text).unwrap(), has));
+        let parse = |text| parse_in(text, false);
         let message = "Invalid version id specified";
         assert_eq!(
             parse("version-id-marker=NULL&encoding-type=x"),
             details(message, &[VERSION_MARKER, "NULL"])
+        );
+        assert_eq!(
+            parse_in("version-id-marker=a%20b&encoding-type=x", true),
+            details(message, &[VERSION_MARKER, "a b"])
         );
         let message = "Invalid Encoding Method specified in Request";
         assert_eq!(parse("max-keys=-1&encoding-type=x"), details(message, &["encoding-type", "x"]));

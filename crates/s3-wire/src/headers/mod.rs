@@ -27,7 +27,7 @@ pub use conditions::{
     copy_source_conditions, delete_conditions, if_match_initiated_time, read_conditions, write_conditions,
 };
 pub use copy_source::{CopySourceRef, copy_source};
-pub use list_versions::ListVersions;
+pub use list_versions::{ListVersions, invalid_version_marker};
 pub(crate) use listing::check_integer;
 pub use listing::{
     ListBuckets, ListObjects, ListObjectsV2, ListParts, ListUploads, check_optional_attributes, page_items,

@@ -22,6 +22,19 @@ pub struct ListedVersion<'a> {
     pub size_bytes: u64,
 }
 
+/// A delete marker in a listing.
+#[derive(Debug, Clone, Copy)]
+pub struct ListedMarker<'a> {
+    /// The object's key.
+    pub key: &'a str,
+    /// The marker's id.
+    pub version_id: &'a str,
+    /// True if the marker is the newest version of its key.
+    pub is_latest: bool,
+    /// The time at which the marker was made.
+    pub last_modified: Timestamp,
+}
+
 /// The answer of ListObjectVersions.
 #[derive(Debug, Clone, Copy)]
 pub struct ListObjectVersionsResult<'a> {
@@ -80,5 +93,18 @@ impl ListedVersion<'_> {
         writer.owner("Owner", owner);
         writer.text("StorageClass", "STANDARD");
         writer.close("Version");
+    }
+}
+
+impl ListedMarker<'_> {
+    /// Writes the marker's entry.
+    pub fn write(&self, writer: &mut Writer, encoding: KeyEncoding, owner: Owner<'_>) {
+        writer.open("DeleteMarker");
+        writer.key("Key", self.key, encoding);
+        writer.text("VersionId", self.version_id);
+        writer.boolean("IsLatest", self.is_latest);
+        writer.time("LastModified", self.last_modified);
+        writer.owner("Owner", owner);
+        writer.close("DeleteMarker");
     }
 }

@@ -32,7 +32,7 @@ pub use list_buckets::{ListBucketsResult, ListedBucket};
 pub use list_objects::{ListObjectsResult, ListObjectsV2Result, ListedObject};
 pub use list_parts::{ListPartsResult, ListedPart};
 pub use list_uploads::{ListUploadsResult, ListedUpload};
-pub use list_versions::{ListObjectVersionsResult, ListedVersion};
+pub use list_versions::{ListObjectVersionsResult, ListedMarker, ListedVersion};
 pub use object_attributes::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttributesResult};
 pub use policy_status::policy_status;
 pub use reader::Document;

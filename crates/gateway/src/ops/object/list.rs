@@ -1,4 +1,4 @@
-use backend::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
+use backend::{ListItem, ListObjectsQuery, ListPage, ListPosition};
 use iam::ConditionKey;
 use policy::Value;
 use s3_wire::Result;
@@ -57,7 +57,7 @@ fn needs_marker(page: &ListPage, delimiter: Option<&str>, next: &str) -> bool {
 }
 
 /// Returns the marker for the next page.
-pub fn next_marker(page: &ListPage, prefix: &str, delimiter: Option<&str>) -> Option<String> {
+fn next_marker(page: &ListPage, prefix: &str, delimiter: Option<&str>) -> Option<String> {
     let next = page.next.as_ref()?;
     Some(start_of(next).to_marker(prefix, delimiter).into_owned())
 }
@@ -97,41 +97,31 @@ pub async fn page(
         return Ok(ListPage::default());
     }
     let query = ListObjectsQuery { bucket, prefix, delimiter, start: start.as_ref(), max_items };
-    storage.list_objects(call.action(), &query).await.map_err(call.failed())
+    storage.list_objects(&query).await.map_err(call.failed())
 }
 
 /// Returns the answer with the entries of a page of objects; common prefixes come after the
 /// objects.
 pub fn objects_reply(
     writer: Writer,
-    page: ListPage,
+    mut page: ListPage,
     encoding_type: Option<&str>,
     owner: Option<Owner<'_>>,
 ) -> Reply {
     let encoding = KeyEncoding::of(encoding_type);
     let owner = owner.map(|owner| owner.id.to_owned());
-    entries_reply(writer, page, encoding, move |object, writer| {
-        let entry = ListedObject {
-            key: object.key.as_str(),
-            last_modified: object.last_modified,
-            etag: &object.etag,
-            checksum: object.checksum.map(|c| (c.value.algorithm(), c.checksum_type)),
-            size_bytes: object.size_bytes,
-        };
-        entry.write(writer, encoding, owner.as_deref().map(Owner::new));
-    })
-}
-
-/// Returns the answer with the entries of a page; `write` writes the entries that are objects.
-pub fn entries_reply(
-    writer: Writer,
-    mut page: ListPage,
-    encoding: KeyEncoding,
-    write: impl Fn(&ObjectSummary, &mut Writer) + Send + 'static,
-) -> Reply {
     page.items.sort_by_key(|item| matches!(item, ListItem::CommonPrefix(_)));
     reply::ok_entries(writer, page.items, move |item, writer| match item {
-        ListItem::Object(object) => write(&object, writer),
+        ListItem::Object(object) => {
+            let entry = ListedObject {
+                key: object.key.as_str(),
+                last_modified: object.last_modified,
+                etag: &object.etag,
+                checksum: object.checksum.map(|c| (c.value.algorithm(), c.checksum_type)),
+                size_bytes: object.size_bytes,
+            };
+            entry.write(writer, encoding, owner.as_deref().map(Owner::new));
+        }
         ListItem::CommonPrefix(prefix) => writer.common_prefix(&prefix, encoding),
     })
 }
