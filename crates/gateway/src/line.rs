@@ -58,11 +58,13 @@ pub struct Line<'a> {
 /// The facts about a request that are known only when the answer's body was sent, or was dropped
 /// before its end.
 #[derive(Debug, Clone, Copy)]
-pub struct Ended {
+pub struct Ended<'a> {
     /// Bytes of the body that were handed to the connection.
     pub bytes_out: u64,
     /// Bytes of the whole object that was read or written.
     pub object_bytes: Option<u64>,
+    /// The version that was read, made or removed, if versions are kept.
+    pub version: Option<&'a str>,
     /// The time that the whole request took.
     pub elapsed: Duration,
 }
@@ -278,8 +280,12 @@ pub mod tests {
     use crate::trace_context::{SpanId, TraceId};
 
     /// The end of the request of [`with_line`].
-    pub const ENDED: Ended =
-        Ended { bytes_out: 240, object_bytes: Some(5), elapsed: Duration::from_micros(2499) };
+    pub const ENDED: Ended<'_> = Ended {
+        bytes_out: 240,
+        object_bytes: Some(5),
+        version: Some("17f2"),
+        elapsed: Duration::from_micros(2499),
+    };
 
     /// Calls `with` with a line in which every field needs escapes.
     pub fn with_line(with: impl FnOnce(&Line<'_>)) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use http::request::Parts;
+use s3_types::VersionId;
 use s3_wire::operation::Operation;
 
 use crate::access_log::{AccessLog, BegunLine};
@@ -171,8 +172,9 @@ impl Drop for Report {
             let (operation, status) = (self.operation, status.as_u16());
             metrics.requests.add(&Outcome { operation, status, code, bytes_in, bytes_out, elapsed });
         }
-        let object_bytes = self.effects.so_far().and_then(|did| did.object_bytes);
-        let ended = Ended { bytes_out, object_bytes, elapsed };
+        let did = self.effects.so_far();
+        let version = did.and_then(|did| did.version.as_ref()).map(VersionId::as_str);
+        let ended = Ended { bytes_out, object_bytes: did.and_then(|did| did.object_bytes), version, elapsed };
         if let (Some(access_log), Some(line)) = (&self.observers.access_log, self.begun.line.take()) {
             access_log.end(line, &ended);
         }

@@ -70,7 +70,7 @@ pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) {
 }
 
 /// Appends the whole line, without its line break.
-pub fn end(buffer: &mut Buffer, time: Timestamp, begun: &[u8], ended: &Ended) {
+pub fn end(buffer: &mut Buffer, time: Timestamp, begun: &[u8], ended: &Ended<'_>) {
     let time = buffer.time(time);
     let out = &mut buffer.bytes;
     out.extend_from_slice(b"{\"time\":\"");
@@ -79,6 +79,9 @@ pub fn end(buffer: &mut Buffer, time: Timestamp, begun: &[u8], ended: &Ended) {
     number(out, b",\"bytes_out\":", ended.bytes_out);
     if let Some(bytes) = ended.object_bytes {
         number(out, b",\"object_bytes\":", bytes);
+    }
+    if let Some(version) = ended.version {
+        text(out, b",\"version\":\"", version.as_bytes());
     }
     number(out, b",\"total_us\":", micros(ended.elapsed));
     out.push(b'}');
@@ -132,6 +135,7 @@ mod tests {
                 "bytes_in": 5,
                 "bytes_out": 240,
                 "object_bytes": 5,
+                "version": "17f2",
                 "answered_us": 1200,
                 "total_us": 2499,
                 "host": "s3.test",

@@ -56,7 +56,7 @@ impl AccessLog {
     }
 
     /// Adds the line of a request that has ended.
-    pub fn end(&self, line: BegunLine, ended: &Ended) {
+    pub fn end(&self, line: BegunLine, ended: &Ended<'_>) {
         self.lines.add(|buffer| match self.format {
             AccessLogFormat::Json => json::end(buffer, line.time, &line.text, ended),
             AccessLogFormat::S3 => s3::end(&mut buffer.bytes, &line.text, line.rest_at, ended),

@@ -62,8 +62,8 @@ pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) -> usize {
     fields.value(Some(milliseconds(line.answered)));
     fields.quoted(headers.referer);
     fields.quoted(headers.user_agent);
-    // The version: there are none yet.
-    fields.text(None);
+    // The version is the one that the request names, as in Amazon's log.
+    fields.text(line.known.query.as_ref().and_then(|query| query.get("versionId")));
     fields.text(Some(line.host_id));
     fields.text(signature.map(|signature| signature.version));
     fields.text(line.peer.tls.map(Tls::cipher));
@@ -77,7 +77,7 @@ pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) -> usize {
 }
 
 /// Appends the whole line, without its line break.
-pub fn end(out: &mut Vec<u8>, begun: &[u8], rest_at: usize, ended: &Ended) {
+pub fn end(out: &mut Vec<u8>, begun: &[u8], rest_at: usize, ended: &Ended<'_>) {
     let (before, behind) = begun.split_at(rest_at);
     out.extend_from_slice(before);
     let mut fields = Fields { out, is_first: false };
@@ -161,7 +161,7 @@ fn word(info: &OperationInfo) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::tests::{ENDED, with_line};
+    use crate::line::tests::{ENDED, with_line, with_line_of};
 
     #[test]
     fn fields() {
@@ -179,6 +179,19 @@ mod tests {
              240 5 2 1 \"http://s3.test/b/k\" \"a %22quoted%22 %5Cagent%09%C3%A9\" - \
              host+id/= - - - s3.test - - -"
         );
+    }
+
+    #[test]
+    fn a_version_that_the_request_names() {
+        let request = http::Request::builder().uri("/bucket/k?versionId=17%20f2").body(()).unwrap();
+        with_line_of(request, |line| {
+            let query = s3_wire::Query::parse(line.head.uri.query().unwrap_or_default()).ok();
+            let known = crate::request::Known { query, ..Default::default() };
+            let (line, mut out) = (Line { known: &known, ..*line }, Vec::new());
+            begin(&mut out, &line);
+            let text = String::from_utf8(out).unwrap();
+            assert!(text.contains(" \"-\" \"-\" 17%20f2 host+id/= "), "{text}");
+        });
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl Traces {
     }
 
     /// Adds the span of a request that has ended.
-    pub fn end(&self, span: &BegunSpan, ended: &Ended) {
+    pub fn end(&self, span: &BegunSpan, ended: &Ended<'_>) {
         let mut buffer = lock(self.shared.buffers.mine());
         if buffer.bytes.len() < TRACES_BUFFER_BYTES_MAX {
             span.write(&mut buffer.bytes, SPANS, ended);

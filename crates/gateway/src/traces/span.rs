@@ -72,7 +72,7 @@ impl BegunSpan {
     }
 
     /// Appends the whole span, as the field with the number `field` of a message.
-    pub fn write(&self, out: &mut Vec<u8>, field: u32, ended: &Ended) {
+    pub fn write(&self, out: &mut Vec<u8>, field: u32, ended: &Ended<'_>) {
         let mut end = Vec::with_capacity(64);
         fixed_64(&mut end, 8, after(self.start, ended.elapsed));
         count(&mut end, "http.response.body.size", ended.bytes_out);
