@@ -18,6 +18,7 @@ mod objects;
 mod races;
 mod read_only;
 mod uploads;
+mod versions;
 
 use buckets::{bucket_life, deleting_buckets_with_uploads, deleting_used_buckets, listing_buckets};
 use checks::{checked_completions, checked_copies, checked_reads, checked_writes, checks_of_late_writes};
@@ -35,6 +36,8 @@ use races::{one_winner, readers_see_one_version};
 use uploads::{
     strange_upload_ids, upload_checks, upload_conditions, upload_life, upload_listing, upload_patterns,
 };
+
+use versions::versions;
 
 pub use fixture::{Fixture, Subject, collect, digests, if_absent, if_match, key, names, on_behalf_of};
 pub use read_only::refused_writes;
@@ -58,6 +61,7 @@ pub async fn run(subject: &Subject, deep_too: bool) {
     directory_objects(subject).await;
     shared_names(subject).await;
     only_versions(subject).await;
+    versions(subject).await;
     odd_keys(subject, deep_too).await;
     listing(subject).await;
     listing_pages(subject).await;
