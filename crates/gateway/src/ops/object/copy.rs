@@ -104,10 +104,14 @@ impl<'a> Handler<'a> for CopyObject {
 }
 
 impl CopyObject {
+    /// Refuses a copy of an object onto itself that changes nothing. The copy of a version that is
+    /// named makes it the current one.
     fn refuse_copy_without_change(&self, call: &Call<'_>) -> Result<()> {
         let target = call.object()?;
         let same = (target.bucket, target.key) == (&self.source.object.bucket, &self.source.object.key);
-        let changes = self.metadata.is_some()
+        let restores = self.source.version.is_some() && call.versioning.is_set();
+        let changes = restores
+            || self.metadata.is_some()
             || self.redirect.is_some()
             || self.checksum_algorithm.is_some()
             || call.headers.contains_key("x-amz-storage-class");

@@ -40,3 +40,14 @@ async fn the_null_version_is_named_where_versions_are_kept() {
         }
     }
 }
+
+/// S3's way to make an old version current again.
+#[tokio::test]
+async fn a_version_that_is_named_is_copied_onto_its_key() {
+    let scene = Scene::with_object();
+    let copy = async |source| scene.ask("PUT", "/bkt/k", &[("x-amz-copy-source", source)], "").await.0;
+    assert_eq!([copy("bkt/k").await, copy("bkt/k?versionId=null").await], [400, 400]);
+    assert_eq!(scene.ask("PUT", "/bkt?versioning", &[], SUSPENDED).await.0, 200);
+    assert_eq!([copy("bkt/k").await, copy("bkt/k?versionId=null").await], [400, 200]);
+    assert_eq!(std::fs::read(scene.tree.path().join("bkt/k")).unwrap(), b"bytes");
+}
