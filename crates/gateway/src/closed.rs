@@ -122,7 +122,7 @@ mod tests {
         }
     }
 
-    /// What a later gateway wrote may keep versions that this one would not.
+    /// A later build may keep versions by it that this one would destroy.
     #[test]
     fn an_unknown_versioning_configuration_closes_its_bucket() {
         let is_refused = |document: &'static [u8]| {

@@ -8,7 +8,7 @@ use http::header::LAST_MODIFIED;
 use http::request::Parts;
 use http::{HeaderValue, Method};
 use iam::Resource;
-use s3_types::{BucketName, ChecksumAlgorithm, ChecksumType, Condition, ObjectKey};
+use s3_types::{BucketName, ChecksumAlgorithm, ChecksumType, Condition, ObjectKey, VersionId};
 use s3_wire::time::format_http_date;
 use s3_wire::{ErrorCode, S3Error, Target};
 use tracing::field::display;
@@ -142,14 +142,10 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
             not_deleted(&error, bucket.unwrap_or_default())
         }
         B::NoSuchKey => S3Error::new(ErrorCode::NoSuchKey).detail("Key", key.unwrap_or_default()),
-        B::DeleteMarker { marker, is_named } => {
-            let code = if is_named { ErrorCode::MethodNotAllowed } else { ErrorCode::NoSuchKey };
-            let error = about_marker(S3Error::new(code), &marker);
-            if is_named { error } else { error.detail("Key", key.unwrap_or_default()) }
-        }
-        B::NoSuchVersion(id) => S3Error::new(ErrorCode::NoSuchVersion)
-            .detail("Key", key.unwrap_or_default())
-            .detail("VersionId", id.as_str()),
+        B::DeleteMarker { marker, is_named: false } => about_marker(answer(B::NoSuchKey, resource), &marker),
+        // Requests that name one have said their method, and do not come here.
+        B::DeleteMarker { .. } => ErrorCode::MethodNotAllowed.into(),
+        B::NoSuchVersion(id) => no_such_version(&id, key),
         B::InvalidVersionId(id) => {
             S3Error::invalid_argument("versionId", id.as_str(), "Invalid version id specified")
         }
@@ -199,6 +195,12 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
             from_state_of_storage(storage)
         }
     }
+}
+
+fn no_such_version(id: &VersionId, key: Option<&str>) -> S3Error {
+    S3Error::new(ErrorCode::NoSuchVersion)
+        .detail("Key", key.unwrap_or_default())
+        .detail("VersionId", id.as_str())
 }
 
 /// Returns the error for a request that names a delete marker, and can only be a DELETE.
@@ -407,7 +409,7 @@ const fn condition_name(condition: Condition) -> &'static str {
 #[cfg(test)]
 mod tests {
     use backend::{BackendError as B, BusyResource, Contention};
-    use s3_types::{Timestamp, VersionId};
+    use s3_types::Timestamp;
 
     use super::*;
 
