@@ -51,3 +51,18 @@ async fn a_version_that_is_named_is_copied_onto_its_key() {
     assert_eq!([copy("bkt/k").await, copy("bkt/k?versionId=null").await], [400, 200]);
     assert_eq!(std::fs::read(scene.tree.path().join("bkt/k")).unwrap(), b"bytes");
 }
+
+/// As recorded at Amazon S3.
+#[tokio::test]
+async fn a_bucket_with_versions_is_not_deleted() {
+    let scene = Scene::with_object();
+    let delete = async || scene.ask("DELETE", "/bkt", &[], "").await;
+    let says_versions =
+        |answer: &str| answer.contains("not empty. You must delete all versions in the bucket.<");
+    let (status, answer) = delete().await;
+    assert_eq!((status, says_versions(&answer)), (409, false), "{answer}");
+    assert_eq!(scene.ask("PUT", "/bkt?versioning", &[], SUSPENDED).await.0, 200);
+    let (status, answer) = delete().await;
+    assert_eq!((status, says_versions(&answer)), (409, true), "{answer}");
+    assert!(answer.contains("<BucketName>bkt<") && scene.has("bkt/k"), "{answer}");
+}
