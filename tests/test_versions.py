@@ -133,8 +133,8 @@ class TestReads:
 
     def test_not_modified(self, s3, kept):
         version = put(s3, kept, "k", b"1")
-        etag = kept.head("k").etag
-        response = kept.get("k", headers={"if-none-match": f'"{etag}"'})
+        etag = kept.head("k").headers["etag"]
+        response = kept.get("k", headers={"if-none-match": etag})
         assert (response.status, response.headers["x-amz-version-id"]) == (304, version)
 
     def test_versions_that_are_not_there(self, s3, kept):

@@ -7,10 +7,10 @@ use backend::{
     AbortRequest, Backend, BackendError, BucketPage, BucketState, Capabilities, ChangeBucketRequest, Check,
     CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide, CreateBucketRequest,
     CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery, ListItem,
-    ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, Maintenance, ObjectRead, ObjectRef,
-    ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest, ReadSelector,
-    Result, Statistics, SweepReport, UploadPage, UploadReceipt, VersionItem, VersionPage, VersionRef,
-    WriteOptions, WriteReceipt, check_part_algorithm,
+    ListObjectsQuery, ListPage, ListPartsQuery, ListPosition, ListUploadsQuery, Maintenance, ObjectRead,
+    ObjectRef, ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest,
+    ReadSelector, Result, Statistics, SweepReport, UploadPage, UploadReceipt, VersionItem, VersionPage,
+    VersionRef, WriteOptions, WriteReceipt, check_part_algorithm,
 };
 use bytes::Bytes;
 use rustix::fs::Access;
@@ -343,6 +343,12 @@ impl Backend for PosixBackend {
         let abandoned = waiting.abandoned();
         let list = move |store: &Store| {
             let is_set = states.versioning(&asked.bucket)?.is_set();
+            if let Some(ListPosition::AfterVersion { version, .. }) = &asked.start
+                && is_set
+                && Named::of(version).is_none()
+            {
+                return Err(BackendError::InvalidVersionId(version.clone()));
+            }
             let list = || listing::list_versions(store, &caches.listing, &asked, &abandoned);
             is_set.then(list).transpose()
         };

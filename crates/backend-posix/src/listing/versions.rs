@@ -19,7 +19,7 @@ use crate::facts::foreign::{self, VersitygwUse};
 use crate::fs::file_info;
 use crate::fs::resolve::{self, READ};
 use crate::layout::keymap::{DIRECTORY_DATA, KeyPath, join};
-use crate::layout::versions::{Entry, VERSIONS};
+use crate::layout::versions::{Entry, Order, VERSIONS};
 use crate::record::{Named, ObjectRecord, Reading, Version};
 use crate::records;
 use crate::tree::bucket::Bucket;
@@ -244,7 +244,8 @@ impl Page<'_> {
             None => None,
         };
         let has_file = current.is_some();
-        if let Some(object) = current.filter(|_| after.is_none())
+        let order = |version: &Option<Version>| version.map(|version| version.order);
+        if let Some((object, _)) = current.filter(|(_, version)| comes_after(order(version), after))
             && !self.add(VersionItem::Object { object, is_latest: true })
         {
             return Ok(false);
@@ -259,14 +260,29 @@ impl Page<'_> {
     }
 }
 
-/// Reads the current version of a key; `None` if its file is gone.
-fn current(bucket: &Bucket<'_>, found: &FoundObject, key: &ObjectKey) -> Result<Option<ObjectSummary>, Fail> {
+/// True if the current version of a key, with this order, comes after the version `after` in a
+/// listing. It can only if that one was deleted meanwhile, and it became the current one.
+fn comes_after(order: Option<Order>, after: Option<&VersionId>) -> bool {
+    match after.map(Named::of) {
+        None => true,
+        Some(Some(Named::Number(after))) => order.is_some_and(|order| order < after),
+        Some(_) => false,
+    }
+}
+
+/// Reads the current version of a key, and what its record says of the version; `None` if its file
+/// is gone.
+fn current(
+    bucket: &Bucket<'_>,
+    found: &FoundObject,
+    key: &ObjectKey,
+) -> Result<Option<(ObjectSummary, Option<Version>)>, Fail> {
     let name = match &found.source {
         Source::File(path) => path,
         Source::Directory => DIRECTORY_DATA,
     };
     let path = join(&found.directory.path, name);
-    if let Some((summary, _)) = summary(bucket, &path, key)? {
+    if let Some(summary) = summary(bucket, &path, key)? {
         return Ok(Some(summary));
     }
     let Source::Directory = found.source else { return Ok(None) };
@@ -274,14 +290,15 @@ fn current(bucket: &Bucket<'_>, found: &FoundObject, key: &ObjectKey) -> Result<
     let record = crate::facts::place::directory_record(bucket, &*found.directory).attempt("read a record")?;
     let record = record.opened(|| bucket.place().join(&found.directory.path))?;
     let Some(attributes) = record.and_then(|record| record.attributes()) else { return Ok(None) };
-    Ok(Some(ObjectSummary {
+    let summary = ObjectSummary {
         key: key.clone(),
         size_bytes: attributes.size_bytes,
         last_modified: attributes.last_modified,
         etag: attributes.etag,
         checksum: attributes.checksum,
         version: None,
-    }))
+    };
+    Ok(Some((summary, None)))
 }
 
 /// Reads a version that is the file at a path, and what its record says of the version; `None` if
@@ -341,12 +358,13 @@ fn olds(
         olds.insert(at, settled);
     }
     let named = after.and_then(Named::of);
-    let olds = if let Some(named) = named {
-        &olds[position_after(&olds, newest, named)..]
-    } else {
+    if comes_after(newest.map(|newest| newest.order), after) {
         let shown = if newest.is_some() || !has_file { chain.shown(bucket)? } else { None };
         items.extend(shown.map(|shown| marker(shown, true)));
-        &olds[..]
+    }
+    let olds = match named {
+        Some(named) => &olds[position_after(&olds, newest, named)..],
+        None => &olds[..],
     };
     for old in olds {
         if items.len() >= most {
