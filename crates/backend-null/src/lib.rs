@@ -3,7 +3,7 @@
 //!
 //! Every bucket exists and is empty. The end of an object's key gives the object's size in bytes
 //! (`any/1024`, `any/7-1024`, at most 1 GiB); without it the size is 1 KiB. The content consists of
-//! zeros. Writes, parts, copies and documents of buckets are accepted and discarded.
+//! zeros. Writes, parts, copies, tags and documents of buckets are accepted and discarded.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -14,15 +14,16 @@ use backend::{
     ChangeBucketRequest, Check, CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide,
     CreateBucketRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, Documents,
     Freshness, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, Maintenance,
-    ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ObjectWriter, Parsed, PartPage, PartReceipt,
-    PartWriter, PutPartRequest, PutRequest, ReadRequest, ReadSelector, Result, Statistics, UploadPage,
-    UploadReceipt, VersionPage, WriteReceipt, check_only_version, check_part_algorithm,
+    ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ObjectTags, ObjectWriter, Parsed, PartPage,
+    PartReceipt, PartWriter, PutPartRequest, PutRequest, PutTagsRequest, ReadRequest, ReadSelector, Result,
+    Statistics, TagsReceipt, TagsRequest, UploadPage, UploadReceipt, VersionPage, WriteReceipt,
+    check_only_version, check_part_algorithm,
 };
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
 use s3_types::{
     BucketName, ChecksumAlgorithm, Digests, ETag, ETagSource, ObjectFacts, ObjectMetadata, ReadVerdict,
-    Resolved, Timestamp, UploadId,
+    Resolved, Tags, Timestamp, UploadId,
 };
 
 const DEFAULT_BYTES: u64 = 1024;
@@ -77,6 +78,7 @@ fn attributes(object: ObjectRef<'_>) -> ObjectAttributes {
         metadata: ObjectMetadata::default(),
         parts: None,
         version: None,
+        tag_count: 0,
     }
 }
 
@@ -200,6 +202,18 @@ impl Backend for NullBackend {
         allow(request.source.check).map_err(|error| error.on(CopySide::Source))?;
         allow(request.check).map_err(|error| error.on(CopySide::Target))?;
         Ok(Copied::plain(receipt(no_digests(), attributes(request.source.object).size_bytes)))
+    }
+
+    async fn object_tags(&self, _: &Context, request: TagsRequest<'_>) -> Result<ObjectTags> {
+        check_only_version(request.object)?;
+        allow(request.check)?;
+        Ok(ObjectTags { tags: Tags::default(), version: None })
+    }
+
+    async fn put_object_tags(&self, _: &Context, request: PutTagsRequest<'_>) -> Result<TagsReceipt> {
+        check_only_version(request.object)?;
+        allow(request.check)?;
+        Ok(TagsReceipt { version: None })
     }
 
     async fn list_objects(&self, _: &Context, _: &ListObjectsQuery<'_>) -> Result<ListPage> {

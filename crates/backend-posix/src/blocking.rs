@@ -178,6 +178,7 @@ mod tests {
                     source: CopySource { object, conditions: source_conditions, check: None },
                     target: ObjectRef::current(&bucket, &to),
                     metadata: None,
+                    tags: None,
                     website_redirect_location: None,
                     checksum_algorithm: None,
                     conditions,

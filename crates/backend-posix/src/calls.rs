@@ -8,9 +8,10 @@ use backend::{
     CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide, CreateBucketRequest,
     CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery, ListItem,
     ListObjectsQuery, ListPage, ListPartsQuery, ListPosition, ListUploadsQuery, Maintenance, ObjectRead,
-    ObjectRef, ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest,
-    ReadSelector, Result, Statistics, SweepReport, UploadPage, UploadReceipt, VersionItem, VersionPage,
-    VersionRef, WriteOptions, WriteReceipt, check_part_algorithm,
+    ObjectRef, ObjectTags, ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest,
+    PutTagsRequest, ReadRequest, ReadSelector, Result, Statistics, SweepReport, TagsReceipt, TagsRequest,
+    UploadPage, UploadReceipt, VersionItem, VersionPage, VersionRef, WriteOptions, WriteReceipt,
+    check_part_algorithm,
 };
 use bytes::Bytes;
 use rustix::fs::Access;
@@ -24,7 +25,7 @@ use crate::buckets::NewBucket;
 use crate::buckets::documents::{self, Change, Initial};
 use crate::facts::foreign;
 use crate::layout::keymap::{KeyPath, directory_path};
-use crate::object::{Copy, NewObject, ObjectReading, Writer};
+use crate::object::{Copy, NewObject, ObjectReading, Tagged, Writer};
 use crate::record::Named;
 use crate::tree::closed::naming;
 use crate::tree::store::Store;
@@ -259,7 +260,7 @@ impl Backend for PosixBackend {
         let PutRequest { object, options, check } = request;
         let who = self.who(cx)?;
         self.store.check_place_of(object.bucket)?;
-        let WriteOptions { metadata, conditions, size_hint } = options;
+        let WriteOptions { metadata, tags, conditions, size_hint } = options;
         let target = self.target(cx, object, &conditions, check);
         let nothing_to_check = !target.needs_facts() && !size_hint.is_some_and(object::is_much);
         let is_here = matches!(who, Who::Gateway) && self.store.has_bucket_inline(&target.bucket);
@@ -271,7 +272,7 @@ impl Backend for PosixBackend {
             };
             self.run_in(object.bucket, who.clone(), begin).await?;
         }
-        let destination = Arc::new(NewObject { target, metadata });
+        let destination = Arc::new(NewObject { target, metadata, tags });
         Ok(Box::new(Writer::new(Arc::clone(&self.store), who, destination, size_hint)))
     }
 
@@ -292,6 +293,7 @@ impl Backend for PosixBackend {
             source,
             target,
             metadata,
+            tags,
             website_redirect_location,
             checksum_algorithm,
             conditions,
@@ -303,6 +305,7 @@ impl Backend for PosixBackend {
             source: source.into(),
             target: self.target(cx, target, &conditions, check),
             metadata,
+            tags,
             website_redirect_location,
             checksum_algorithm,
         };
@@ -312,6 +315,29 @@ impl Backend for PosixBackend {
             copied.map_err(|error| error.of_write(&copy.target.conditions))
         };
         self.run_copy(bucket, who, work).await
+    }
+
+    async fn object_tags(&self, cx: &Context, request: TagsRequest<'_>) -> Result<ObjectTags> {
+        let TagsRequest { object, check } = request;
+        let who = self.who(cx)?;
+        let named = self.named_version(&who, object, object.bucket).await?;
+        let tagged = Tagged::new(object, named, check);
+        let read = move |store: &Store| naming(store, tagged.name(), || object::tags(store, &tagged));
+        let read = self.run_in(object.bucket, who, read).await;
+        let (tags, version) = read.map_err(|error| missing(object, error))?;
+        Ok(ObjectTags { tags, version })
+    }
+
+    async fn put_object_tags(&self, cx: &Context, request: PutTagsRequest<'_>) -> Result<TagsReceipt> {
+        let PutTagsRequest { object, tags, check } = request;
+        let who = self.who(cx)?;
+        let named = self.named_version(&who, object, object.bucket).await?;
+        let tagged = Tagged::new(object, named, check);
+        let put =
+            move |store: &Store| naming(store, tagged.name(), || object::put_tags(store, &tagged, &tags));
+        let put = self.run_in(object.bucket, who, put).await;
+        let version = put.map_err(|error| missing(object, error))?;
+        Ok(TagsReceipt { version })
     }
 
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use backend::{DOCUMENTS_BYTES_MAX, INITIATOR_BYTES_MAX};
-use s3_types::limits::{KEY_BYTES_MAX, PART_BYTES_MAX, PARTS_MAX};
+use s3_types::limits::{
+    KEY_BYTES_MAX, OBJECT_TAGS_MAX, PART_BYTES_MAX, PARTS_MAX, TAG_KEY_CHARS_MAX, TAG_VALUE_CHARS_MAX,
+};
 
 // Names and paths.
 /// The longest name that local file systems take, in bytes.
@@ -145,6 +147,9 @@ pub(crate) const METADATA_ENTRIES_MAX: usize = 1000;
 pub(crate) const ETAG_BYTES_MAX: usize = 128;
 /// The longest packed list of parts, in bytes, if each part has the longest checksum.
 pub(crate) const RECORD_PARTS_BYTES_MAX: usize = PARTS_MAX as usize * (64 + 16);
+/// The longest field of tags, in bytes: a unit of UTF-16 takes 3 bytes in UTF-8, and a length 2.
+pub(crate) const RECORD_TAGS_BYTES_MAX: usize =
+    OBJECT_TAGS_MAX * ((TAG_KEY_CHARS_MAX + TAG_VALUE_CHARS_MAX) * 3 + 4);
 /// The size of all other fields together, in bytes: metadata, and 16 KiB for the rest.
 pub(crate) const RECORD_REST_BYTES_MAX: usize = METADATA_BYTES_MAX + (16 << 10);
 /// The number of log lines in a minute about records that can't be understood.
@@ -369,7 +374,9 @@ const _: () = assert!(HOP_BYTES as u64 <= ANNOUNCED_BYTES_MIN && ANNOUNCED_BYTES
 const _: () = assert!(SIDECAR_BYTES_MAX <= OWN_FILE_BYTES_MAX);
 const _: () =
     assert!(KEY_BYTES_MAX + PATH_BYTES_MAX + ETAG_BYTES_MAX < RECORD_REST_BYTES_MAX - METADATA_BYTES_MAX);
-const _: () = assert!(KEY_BYTES_MAX + INITIATOR_BYTES_MAX < RECORD_REST_BYTES_MAX - METADATA_BYTES_MAX);
+const _: () = assert!(
+    KEY_BYTES_MAX + INITIATOR_BYTES_MAX + RECORD_TAGS_BYTES_MAX < RECORD_REST_BYTES_MAX - METADATA_BYTES_MAX
+);
 // 255 kinds, and an owner.
 const _: () = assert!(DOCUMENTS_FILE_BYTES_MAX - DOCUMENTS_BYTES_MAX > 255 * 13 + 50 + 1024);
 const _: () = assert!(DOCUMENTS_FILE_BYTES_MAX * STATE_DOCUMENTS_FACTOR < STATES_BYTES_MAX);

@@ -17,7 +17,7 @@ use crate::buckets::{self, NewBucket};
 use crate::layout::keymap::{KeyPath, OWN_DIRECTORY, RECORDS};
 use crate::limits::TIMES_SETTLE;
 use crate::object::{self, ObjectReading};
-use crate::record::ObjectRecord;
+use crate::record::{Attached, ObjectRecord};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::write::publish::Target;
@@ -66,13 +66,13 @@ pub(crate) fn many_parts() -> Arc<[ObjectPart]> {
 
 /// The record of an object that was put in one piece.
 pub(crate) fn record_of(body: &[u8]) -> ObjectRecord {
-    ObjectRecord::of_bytes(digests(body), ObjectMetadata::default())
+    ObjectRecord::of_bytes(digests(body), ObjectMetadata::default(), Attached::none())
 }
 
 /// The record of an object that was put in parts.
 pub(crate) fn of_parts(etag: ETag, parts: Arc<[ObjectPart]>) -> ObjectRecord {
     let digests = Digests { etag, checksum: None };
-    let mut record = ObjectRecord::of_bytes(digests, ObjectMetadata::default());
+    let mut record = ObjectRecord::of_bytes(digests, ObjectMetadata::default(), Attached::none());
     record.content.parts = Some(parts);
     record
 }

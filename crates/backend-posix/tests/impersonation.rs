@@ -17,8 +17,7 @@ use backend::{
 use backend_posix::{Options, PosixBackend};
 use bytes::Bytes;
 use s3_types::{
-    BucketName, ChecksumAlgorithm, Conditions, Digester, ETagSource, ObjectKey, ObjectMetadata, UnixAccount,
-    UnixIdentity,
+    BucketName, ChecksumAlgorithm, Conditions, Digester, ETagSource, ObjectKey, UnixAccount, UnixIdentity,
 };
 
 const GROUP: u32 = 12_200;
@@ -75,11 +74,7 @@ impl Tree {
 
     async fn put(&self, cx: &Context, key: &str, body: &'static [u8]) -> backend::Result<()> {
         let key = ObjectKey::new(key).unwrap();
-        let options = WriteOptions {
-            metadata: ObjectMetadata::default(),
-            conditions: Conditions::default(),
-            size_hint: Some(body.len() as u64),
-        };
+        let options = WriteOptions { size_hint: Some(body.len() as u64), ..WriteOptions::default() };
         let object = ObjectRef::current(&self.bucket, &key);
         let mut writer = self.backend.put_object(cx, PutRequest { object, options, check: None }).await?;
         writer.write(Bytes::from_static(body)).await?;
@@ -113,6 +108,7 @@ impl Tree {
             source: CopySource { object, conditions: Conditions::default(), check: None },
             target: ObjectRef::current(&self.bucket, &to),
             metadata: None,
+            tags: None,
             website_redirect_location: None,
             checksum_algorithm: None,
             conditions: Conditions::default(),
@@ -123,7 +119,7 @@ impl Tree {
 
     async fn begin_upload(&self, cx: &Context, key: &str) -> backend::Result<()> {
         let key = ObjectKey::new(key).unwrap();
-        let upload = NewUpload { metadata: ObjectMetadata::default(), checksum: None, initiator: None };
+        let upload = NewUpload::default();
         let request = CreateUploadRequest { object: ObjectRef::current(&self.bucket, &key), upload };
         self.backend.create_upload(cx, request).await.map(drop)
     }

@@ -39,7 +39,7 @@ pub use maintenance::{Maintenance, SweepReport};
 pub use metered::{Call, CallObserver, Metered};
 pub use object::{
     Copied, CopyRequest, CopySource, DeleteReceipt, DeleteRequest, ObjectAttributes, ObjectPart, ObjectRef,
-    PutRequest, VersionRef, WriteOptions, WriteReceipt,
+    ObjectTags, PutRequest, PutTagsRequest, TagsReceipt, TagsRequest, VersionRef, WriteOptions, WriteReceipt,
 };
 pub use object_check::{Check, NotAllowed, ObjectCheck};
 pub use read::{FileBody, FileRead, ObjectBody, ObjectRead, ReadRequest, ReadSelector};

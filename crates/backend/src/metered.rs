@@ -17,7 +17,10 @@ use crate::documents::DocumentKind;
 use crate::error::{BackendError, Result};
 use crate::listing::{ListObjectsQuery, ListPage};
 use crate::maintenance::{Maintenance, SweepReport};
-use crate::object::{Copied, CopyRequest, DeleteReceipt, DeleteRequest, PutRequest, WriteReceipt};
+use crate::object::{
+    Copied, CopyRequest, DeleteReceipt, DeleteRequest, ObjectTags, PutRequest, PutTagsRequest, TagsReceipt,
+    TagsRequest, WriteReceipt,
+};
 use crate::read::{ObjectRead, ReadRequest};
 use crate::statistics::Statistics;
 use crate::storage::Backend;
@@ -63,6 +66,8 @@ calls! {
     PutObject "put_object"
     DeleteObject "delete_object"
     CopyObject "copy_object"
+    ObjectTags "object_tags"
+    PutObjectTags "put_object_tags"
     ListObjects "list_objects"
     ListVersions "list_versions"
     CreateUpload "create_upload"
@@ -314,6 +319,14 @@ impl<O: CallObserver> Backend for Metered<O> {
         let copied = time(&*self.observer, Call::CopyObject, self.inner.copy_object(cx, request)).await?;
         self.observer.bytes_moved(Call::CopyObject, copied.receipt.size_bytes);
         Ok(copied)
+    }
+
+    async fn object_tags(&self, cx: &Context, request: TagsRequest<'_>) -> Result<ObjectTags> {
+        time(&*self.observer, Call::ObjectTags, self.inner.object_tags(cx, request)).await
+    }
+
+    async fn put_object_tags(&self, cx: &Context, request: PutTagsRequest<'_>) -> Result<TagsReceipt> {
+        time(&*self.observer, Call::PutObjectTags, self.inner.put_object_tags(cx, request)).await
     }
 
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use s3_types::{
     BucketName, Checksum, ChecksumAlgorithm, ChecksumValue, Conditions, ETag, ObjectKey, ObjectMetadata,
-    Timestamp, VersionId,
+    Tags, Timestamp, VersionId,
 };
 
 use crate::object_check::Check;
@@ -76,6 +76,8 @@ pub struct ObjectAttributes {
     pub parts: Option<Arc<[ObjectPart]>>,
     /// The object's version, if versions are kept.
     pub version: Option<VersionId>,
+    /// The number of the object's tags.
+    pub tag_count: usize,
 }
 
 /// The options of a write.
@@ -83,6 +85,8 @@ pub struct ObjectAttributes {
 pub struct WriteOptions {
     /// The metadata to keep with the object.
     pub metadata: ObjectMetadata,
+    /// The tags of the object. Those of an object that is replaced end with it.
+    pub tags: Tags,
     /// Conditions on the object that is replaced.
     pub conditions: Conditions,
     /// The number of bytes that will be written, if that is known.
@@ -174,6 +178,8 @@ pub struct CopyRequest<'a> {
     pub target: ObjectRef<'a>,
     /// Metadata for the copy; `None` keeps the source's, except `website_redirect_location`.
     pub metadata: Option<ObjectMetadata>,
+    /// Tags for the copy; `None` keeps the source's.
+    pub tags: Option<Tags>,
     /// The copy's redirect location if the source's metadata is kept. It is never copied.
     pub website_redirect_location: Option<String>,
     /// The algorithm of the copy's checksum. `None` keeps the source's checksum (a composite one
@@ -183,4 +189,40 @@ pub struct CopyRequest<'a> {
     pub conditions: Conditions,
     /// The check of the object that is replaced.
     pub check: Check<'a>,
+}
+
+/// A request to read the tags of an object.
+#[derive(Debug, Clone, Copy)]
+pub struct TagsRequest<'a> {
+    /// The object.
+    pub object: ObjectRef<'a>,
+    /// The check of the version whose tags are read.
+    pub check: Check<'a>,
+}
+
+/// The tags of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectTags {
+    /// The tags.
+    pub tags: Tags,
+    /// The object's version, if versions are kept.
+    pub version: Option<VersionId>,
+}
+
+/// A request to replace the tags of an object.
+#[derive(Debug, Clone)]
+pub struct PutTagsRequest<'a> {
+    /// The object.
+    pub object: ObjectRef<'a>,
+    /// The new tags; without any, the object has none afterwards.
+    pub tags: Tags,
+    /// The check of the version whose tags are replaced.
+    pub check: Check<'a>,
+}
+
+/// The result of replacing the tags of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TagsReceipt {
+    /// The object's version, if versions are kept.
+    pub version: Option<VersionId>,
 }

@@ -11,7 +11,10 @@ use crate::documents::DocumentKind;
 use crate::error::{BackendError, Result};
 use crate::listing::{ListObjectsQuery, ListPage};
 use crate::maintenance::Maintenance;
-use crate::object::{Copied, CopyRequest, DeleteReceipt, DeleteRequest, PutRequest, WriteReceipt};
+use crate::object::{
+    Copied, CopyRequest, DeleteReceipt, DeleteRequest, ObjectTags, PutRequest, PutTagsRequest, TagsReceipt,
+    TagsRequest, WriteReceipt,
+};
 use crate::read::{ObjectRead, ReadRequest};
 use crate::statistics::Statistics;
 use crate::storage::Backend;
@@ -91,6 +94,14 @@ impl Backend for ReadOnly {
     }
 
     async fn copy_object(&self, _: &Context, _: CopyRequest<'_>) -> Result<Copied<WriteReceipt>> {
+        Err(BackendError::ReadOnly)
+    }
+
+    async fn object_tags(&self, cx: &Context, request: TagsRequest<'_>) -> Result<ObjectTags> {
+        self.inner.object_tags(cx, request).await
+    }
+
+    async fn put_object_tags(&self, _: &Context, _: PutTagsRequest<'_>) -> Result<TagsReceipt> {
         Err(BackendError::ReadOnly)
     }
 

@@ -11,7 +11,10 @@ use crate::documents::DocumentKind;
 use crate::error::Result;
 use crate::listing::{ListObjectsQuery, ListPage};
 use crate::maintenance::Maintenance;
-use crate::object::{Copied, CopyRequest, DeleteReceipt, DeleteRequest, PutRequest, WriteReceipt};
+use crate::object::{
+    Copied, CopyRequest, DeleteReceipt, DeleteRequest, ObjectTags, PutRequest, PutTagsRequest, TagsReceipt,
+    TagsRequest, WriteReceipt,
+};
 use crate::read::{ObjectRead, ReadRequest};
 use crate::statistics::Statistics;
 use crate::upload::{
@@ -94,6 +97,10 @@ pub trait Backend: Send + Sync + 'static {
     /// source that is larger than one request may write is refused
     /// ([`crate::BackendError::CopySourceTooLarge`]).
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<Copied<WriteReceipt>>;
+    /// Returns the tags of an object.
+    async fn object_tags(&self, cx: &Context, request: TagsRequest<'_>) -> Result<ObjectTags>;
+    /// Replaces the tags of an object. Its bytes, its other attributes and its time stay.
+    async fn put_object_tags(&self, cx: &Context, request: PutTagsRequest<'_>) -> Result<TagsReceipt>;
     /// Returns one page of keys in the order of their bytes.
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage>;
     /// Returns one page of versions, in the order of the keys' bytes, and of one key from the

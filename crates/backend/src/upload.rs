@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use s3_types::{
     BucketName, Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, CompletedPart, Conditions, ETag,
-    ObjectKey, ObjectMetadata, Timestamp, UploadId,
+    ObjectKey, ObjectMetadata, Tags, Timestamp, UploadId,
 };
 
 use crate::object::{CopySource, ObjectRef};
@@ -48,6 +48,8 @@ impl Initiator {
 pub struct NewUpload {
     /// The metadata for the object.
     pub metadata: ObjectMetadata,
+    /// The tags for the object.
+    pub tags: Tags,
     /// The checksum that the client chose.
     pub checksum: ChosenChecksum,
     /// The requester; `None` for the root of the account that owns the storage.

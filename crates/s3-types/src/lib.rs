@@ -18,6 +18,7 @@ mod metadata;
 mod names;
 mod object_facts;
 mod range;
+mod tags;
 pub mod words;
 
 pub use account::{RequesterFacts, UnixAccount, UnixIdentity, UnixName};
@@ -32,4 +33,5 @@ pub use metadata::ObjectMetadata;
 pub use names::{BucketName, InvalidName, ObjectKey, UploadId, VersionId};
 pub use object_facts::{NeededFacts, ObjectFacts};
 pub use range::{ByteRange, Resolved};
+pub use tags::{InvalidTags, Tag, Tags, value_of};
 pub use words::UnknownWord;

@@ -20,6 +20,14 @@ pub const PARTS_MAX: u32 = 10_000;
 pub const OBJECT_BYTES_MAX: u64 = 50 << 40;
 /// The largest size of all names and values of `x-amz-meta-*` together, in bytes.
 pub const USER_METADATA_BYTES_MAX: usize = 2048;
+/// The largest number of tags of an object.
+pub const OBJECT_TAGS_MAX: usize = 10;
+/// The largest number of tags of a bucket.
+pub const BUCKET_TAGS_MAX: usize = 50;
+/// The longest key of a tag, in code units of UTF-16.
+pub const TAG_KEY_CHARS_MAX: usize = 128;
+/// The longest value of a tag, in code units of UTF-16.
+pub const TAG_VALUE_CHARS_MAX: usize = 256;
 
 const _: () = assert!(OBJECT_BYTES_MAX <= PART_BYTES_MAX * PARTS_MAX as u64 * 2);
 const _: () = assert!(PART_BYTES_MIN < PART_BYTES_MAX);

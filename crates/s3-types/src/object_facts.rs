@@ -1,3 +1,5 @@
+use crate::tags::Tag;
+
 /// The facts about a version of an object, beyond its key, that permissions may depend on. A fact
 /// is absent if the storage does not keep facts of its kind, or if the version does not have it.
 ///
@@ -9,8 +11,8 @@ pub struct ObjectFacts<'a> {
     pub owner: Option<&'a str>,
     /// The object's ACL; absent if nobody has set one.
     pub acl: Option<&'a [u8]>,
-    /// The object's tags: keys and values.
-    pub tags: Option<&'a [(Box<str>, Box<str>)]>,
+    /// The object's tags; absent if it has none.
+    pub tags: Option<&'a [Tag]>,
 }
 
 /// The kinds of facts about an object that a decision needs. A storage may provide other facts,

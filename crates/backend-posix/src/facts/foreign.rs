@@ -45,7 +45,8 @@ pub(crate) fn attributes_of(
     key: &str,
     versitygw_use: VersitygwUse,
 ) -> ObjectAttributes {
-    let Some(record) = record else {
+    // One without an ETag was made for what is set on the object, and tells nothing of its bytes.
+    let Some(record) = record.filter(|record| record.content.etag.is_some()) else {
         let mut attributes = attributes(info, key);
         if versitygw_use != VersitygwUse::Ignored
             && let Ok(Some(theirs)) = versitygw::Attributes::read(&Source::File(file.as_fd()))
@@ -85,6 +86,7 @@ pub(crate) fn attributes(info: &FileInfo, key: &str) -> ObjectAttributes {
         metadata: metadata(key),
         parts: None,
         version: None,
+        tag_count: 0,
     }
 }
 

@@ -64,6 +64,7 @@ mod tests {
             metadata: s3_types::ObjectMetadata::default(),
             parts: None,
             version: None,
+            tag_count: 0,
         };
         Predecessor::Object(identity_of(&attributes, facts.inode))
     }

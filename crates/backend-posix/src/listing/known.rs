@@ -20,8 +20,16 @@ pub(super) struct Shown {
 
 impl From<ObjectAttributes> for Shown {
     fn from(attributes: ObjectAttributes) -> Self {
-        let ObjectAttributes { size_bytes, last_modified, etag, checksum, metadata: _, parts: _, version: _ } =
-            attributes;
+        let ObjectAttributes {
+            size_bytes,
+            last_modified,
+            etag,
+            checksum,
+            metadata: _,
+            parts: _,
+            version: _,
+            tag_count: _,
+        } = attributes;
         Self { size_bytes, last_modified, etag, checksum }
     }
 }

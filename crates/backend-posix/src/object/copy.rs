@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use s3_types::limits::PART_BYTES_MAX;
 use s3_types::{
     BucketName, Checksum, ChecksumAlgorithm, ChecksumType, Conditions, Digester, Digests, ObjectMetadata,
+    Tags,
 };
 
 use super::aliases;
@@ -95,6 +96,7 @@ pub(crate) struct Copy {
     pub source: Source,
     pub target: Target,
     pub metadata: Option<ObjectMetadata>,
+    pub tags: Option<Tags>,
     pub website_redirect_location: Option<String>,
     pub checksum_algorithm: Option<ChecksumAlgorithm>,
 }
@@ -143,7 +145,7 @@ fn try_copy(
         if copy.target.place.directory && source.attributes.size_bytes == 0 && version.is_none() {
             let digests =
                 known.unwrap_or_else(|| Digester::new(Some(algorithm), store.options.etag).finish());
-            let content = (digests.clone(), metadata, source.attached.copied());
+            let content = (digests.clone(), metadata, source.attached.copied(copy.tags.as_ref()));
             let now = copy.target.publish_empty_directory(store, content)?;
             let stamp = Stamp { size_bytes: 0, modified_ns: i128::from(now) };
             return Ok(Copied { receipt: receipt(digests, stamp.into()), source_version });
@@ -159,7 +161,7 @@ fn try_copy(
             continue;
         }
         let content = ObjectContent::of_bytes(digests.clone(), metadata);
-        let attached = source.attached.copied();
+        let attached = source.attached.copied(copy.tags.as_ref());
         let record = ObjectRecord { content, attached, version, upload_id: None, overflow: None };
         let sealed = staged.seal(&bucket, copy.target.owner, record)?;
         let published = copy.target.publish(bucket, directory, sealed)?;

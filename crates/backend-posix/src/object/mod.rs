@@ -7,6 +7,7 @@ mod copy;
 mod delete;
 mod open;
 mod read;
+mod tags;
 mod versions;
 mod write;
 
@@ -19,6 +20,7 @@ pub(crate) use delete::delete;
 pub(crate) use open::open_version;
 pub(crate) use open::{marker, open};
 pub(crate) use read::{ObjectReading, read, read_inline};
+pub(crate) use tags::{Tagged, put_tags, tags};
 pub(crate) use write::{
     Destination, NewObject, Writer, begin, check_access, check_early, check_space, is_much,
 };

@@ -153,6 +153,7 @@ fn opened_file(
         VersitygwUse::for_reads(&store.options),
     );
     attributes.version = version.and_then(Version::text);
+    attributes.tag_count = attached.tags.len();
     Ok(Opened { attributes, file: Some(file), stamp: info.stamp, version, upload_id, attached })
 }
 

@@ -205,8 +205,10 @@ fn answer_again(request: &ObjectReading, entry: &Entry) -> Result<ObjectRead> {
 /// Returns the attributes in a complete record, with their stamp.
 fn ordinary(record: Io<Reading<ObjectRecord>>) -> Option<(ObjectAttributes, Stamp)> {
     let record = record.ok()?.known().filter(|record| record.overflow.is_none())?;
-    let stamp = record.content.stamp?;
-    Some((record.into_attributes(stamp)?, stamp))
+    let (stamp, tag_count) = (record.content.stamp?, record.attached.tags.len());
+    let mut attributes = record.into_attributes(stamp)?;
+    attributes.tag_count = tag_count;
+    Some((attributes, stamp))
 }
 
 /// Returns the range of bytes to read at once; `None` if there are none, or too many.

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use backend::{BackendError, ObjectWriter, Result, WriteReceipt};
 use bytes::{Bytes, BytesMut};
 use rustix::fd::AsFd;
-use s3_types::{BucketName, Digests, ObjectMetadata};
+use s3_types::{BucketName, Digests, ObjectMetadata, Tags};
 use tokio::task::JoinHandle;
 
 use super::open::{Opened, open};
@@ -59,6 +59,7 @@ pub(crate) trait Destination: Send + Sync {
 pub(crate) struct NewObject {
     pub target: Target,
     pub metadata: ObjectMetadata,
+    pub tags: Tags,
 }
 
 impl Destination for NewObject {
@@ -79,7 +80,8 @@ impl Destination for NewObject {
     }
 
     fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, digests: Digests) -> Result<Published> {
-        let Self { target, metadata } = self;
+        let Self { target, metadata, tags } = self;
+        let attached = Attached::requested(tags.clone());
         let version = target.new_version()?;
         let stage = match stage {
             // A version is a file.
@@ -87,10 +89,10 @@ impl Destination for NewObject {
             stage => stage,
         };
         let Some(Stage { bucket, directory, staged }) = stage else {
-            let now = target.publish_empty_directory(store, (digests, metadata.clone(), Attached::none()))?;
+            let now = target.publish_empty_directory(store, (digests, metadata.clone(), attached))?;
             return Ok(Stamp { size_bytes: 0, modified_ns: i128::from(now) }.into());
         };
-        let mut record = ObjectRecord::of_bytes(digests, metadata.clone());
+        let mut record = ObjectRecord::of_bytes(digests, metadata.clone(), attached);
         record.version = version;
         let sealed = staged.seal_for_name(&bucket, target.owner, record)?;
         target.publish(bucket, directory, sealed)

@@ -1,24 +1,31 @@
 //! The half of a record that belongs to the object, not to its bytes.
 
-use s3_types::ObjectFacts;
+use s3_types::{ObjectFacts, Tags};
 
-use super::kind::{Field, Unknown};
+use super::kind::{Field, Taken, Unknown};
 use super::tag;
+use super::values::{get_tags, put_tags};
 
 /// The settings of a user on an object, apart from its bytes. They stay until the object is
 /// replaced or deleted, also if another program changes the bytes.
 ///
-/// Fields of this kind are not known yet. Unknown fields are here if their tags have
-/// [`ATTACHED`](tag::ATTACHED).
+/// Unknown fields are here if their tags have [`ATTACHED`](tag::ATTACHED).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Attached {
+    /// The object's tags.
+    pub tags: Tags,
     pub unknown: Unknown,
 }
 
 impl Attached {
     /// Returns a value in which nothing is set.
-    pub const fn none() -> Self {
-        Self { unknown: Unknown::none() }
+    pub fn none() -> Self {
+        Self { tags: Tags::default(), unknown: Unknown::none() }
+    }
+
+    /// Returns the settings that a request makes on a new object.
+    pub fn requested(tags: Tags) -> Self {
+        Self { tags, unknown: Unknown::none() }
     }
 
     /// Returns everything, and leaves an empty value.
@@ -26,33 +33,48 @@ impl Attached {
         std::mem::replace(self, Self::none())
     }
 
-    /// Returns the part that a copy of the object gets. Unknown fields are left out, since it is
-    /// not known whether they may be copied.
-    pub fn copied(&self) -> Self {
-        let Self { unknown: _ } = self;
-        Self::none()
+    /// Returns the part that a copy of the object gets: its tags, unless the request has others.
+    /// Unknown fields are left out, since it is not known whether they may be copied.
+    pub fn copied(&self, requested: Option<&Tags>) -> Self {
+        let Self { tags, unknown: _ } = self;
+        Self { tags: requested.unwrap_or(tags).clone(), unknown: Unknown::none() }
     }
 
     /// Returns the part that an object gets if an upload with this part is completed.
     pub fn completed(&self) -> Self {
-        let Self { unknown: _ } = self;
-        Self::none()
+        let Self { tags, unknown: _ } = self;
+        Self { tags: tags.clone(), unknown: Unknown::none() }
     }
 
     /// Returns the part that an attribute keeps if the whole record does not fit: critical fields,
     /// of which none is known yet. A record with an unknown critical field closes its object before
     /// this is used.
     pub fn shortened(&self) -> Self {
-        let Self { unknown: _ } = self;
+        let Self { tags: _, unknown: _ } = self;
         Self::none()
     }
 
     /// Returns the facts that permissions may depend on. No other code in this crate makes such
     /// facts (a test of `xtask` checks that), so that no check is told that an object has none
     /// before its record was read.
-    pub const fn facts(&self) -> ObjectFacts<'_> {
-        let Self { unknown: _ } = self;
-        ObjectFacts { owner: None, acl: None, tags: None }
+    pub fn facts(&self) -> ObjectFacts<'_> {
+        let Self { tags, unknown: _ } = self;
+        ObjectFacts { owner: None, acl: None, tags: Some(tags.as_slice()).filter(|tags| !tags.is_empty()) }
+    }
+
+    /// Reads a field; `None` if the value is malformed.
+    pub(super) fn take_field(&mut self, tag: u8, value: &[u8]) -> Option<Taken> {
+        match tag {
+            tag::TAGS => self.tags = get_tags(value)?,
+            _ => return Some(Taken::No),
+        }
+        Some(Taken::Yes)
+    }
+
+    /// Appends all known fields.
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        let Self { tags, unknown: _ } = self;
+        put_tags(out, tags);
     }
 
     /// Returns the unknown fields.

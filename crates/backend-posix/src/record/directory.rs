@@ -72,7 +72,7 @@ impl DirectoryRecord {
 
     /// Returns the attributes of the directory object; `None` if it is not one.
     pub fn attributes(&self) -> Option<ObjectAttributes> {
-        let Self { made: _, object, time_ns, etag, checksum, metadata, attached: _, overflow: _, unknown: _ } =
+        let Self { made: _, object, time_ns, etag, checksum, metadata, attached, overflow: _, unknown: _ } =
             self;
         let time_ns = time_ns.filter(|_| *object)?;
         Some(ObjectAttributes {
@@ -83,6 +83,7 @@ impl DirectoryRecord {
             metadata: metadata.clone(),
             parts: None,
             version: None,
+            tag_count: attached.tags.len(),
         })
     }
 }
@@ -129,14 +130,13 @@ impl Kind for DirectoryRecord {
             }
             tag::TIME => self.time_ns = Some(Input(value).i64()?),
             tag::OVERFLOW => self.overflow = Some(u128::from_be_bytes(value.try_into().ok()?)),
-            _ => return Some(Taken::No),
+            _ => return self.attached.take_field(tag, value),
         }
         Some(Taken::Yes)
     }
 
     fn put(&self, out: &mut Vec<u8>) {
         let Self { made, object, time_ns, etag, checksum, metadata, attached, overflow, unknown: _ } = self;
-        let Attached { unknown: _ } = attached;
         put_etag(out, etag.as_ref());
         put_checksum(out, checksum.as_ref());
         put_metadata(out, metadata);
@@ -150,6 +150,7 @@ impl Kind for DirectoryRecord {
         if let Some(id) = overflow {
             field(out, tag::OVERFLOW, &id.to_be_bytes());
         }
+        attached.put(out);
     }
 
     fn unknown(&self) -> impl Iterator<Item = &Field> {

@@ -54,6 +54,14 @@ impl ObjectContent {
         Self { stamp: None, etag: Some(etag), checksum, metadata, parts: None, unknown: Unknown::none() }
     }
 
+    /// Makes the content of a file with this stamp about whose bytes nothing else is known: it
+    /// stays a foreign file.
+    pub fn of_foreign(stamp: Stamp) -> Self {
+        let mut content = Self::blank();
+        content.stamp = Some(stamp);
+        content
+    }
+
     /// Makes the content of an object about whose bytes nothing is known.
     fn blank() -> Self {
         Self {
@@ -81,10 +89,10 @@ impl ObjectContent {
 }
 
 impl ObjectRecord {
-    /// Makes the record of an object whose bytes came in one piece, and on which nothing is set.
-    pub fn of_bytes(digests: Digests, metadata: ObjectMetadata) -> Self {
+    /// Makes the record of an object whose bytes came in one piece.
+    pub fn of_bytes(digests: Digests, metadata: ObjectMetadata, attached: Attached) -> Self {
         let content = ObjectContent::of_bytes(digests, metadata);
-        Self { content, attached: Attached::none(), version: None, upload_id: None, overflow: None }
+        Self { content, attached, version: None, upload_id: None, overflow: None }
     }
 
     /// Makes the record of a file that is not yet an object.
@@ -95,7 +103,7 @@ impl ObjectRecord {
     /// Returns the attributes of the file with the stamp `stamp`; `None` if the record has no ETag.
     pub fn into_attributes(self, stamp: Stamp) -> Option<ObjectAttributes> {
         // What is attached counts for a stale record, too, so it is not given out here but with the
-        // open object, as `Opened::attached`.
+        // open object, as `Opened::attached`. Who opens it also sets the number of tags.
         let Self { content, attached: _, version, upload_id: _, overflow: _ } = self;
         let ObjectContent { stamp: _, etag, checksum, metadata, parts, unknown: _ } = content;
         Some(ObjectAttributes {
@@ -106,6 +114,7 @@ impl ObjectRecord {
             metadata,
             parts,
             version: version.and_then(Version::text),
+            tag_count: 0,
         })
     }
 }
@@ -135,7 +144,7 @@ impl Kind for ObjectRecord {
             tag::VERSION => self.version = Some(version::unpack(value)?),
             tag::UPLOAD_ID => self.upload_id = Some(text(value)?),
             tag::OVERFLOW => self.overflow = Some(u128::from_be_bytes(value.try_into().ok()?)),
-            _ => return Some(Taken::No),
+            _ => return self.attached.take_field(tag, value),
         }
         Some(Taken::Yes)
     }
@@ -143,7 +152,6 @@ impl Kind for ObjectRecord {
     fn put(&self, out: &mut Vec<u8>) {
         let Self { content, attached, version, upload_id, overflow } = self;
         let ObjectContent { stamp, etag, checksum, metadata, parts, unknown: _ } = content;
-        let Attached { unknown: _ } = attached;
         put_stamp(out, *stamp);
         put_etag(out, etag.as_ref());
         put_checksum(out, checksum.as_ref());
@@ -160,6 +168,7 @@ impl Kind for ObjectRecord {
         if let Some(id) = overflow {
             field(out, tag::OVERFLOW, &id.to_be_bytes());
         }
+        attached.put(out);
     }
 
     fn unknown(&self) -> impl Iterator<Item = &Field> {

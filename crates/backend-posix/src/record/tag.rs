@@ -66,5 +66,7 @@ pub const INITIATOR: u8 = 29;
 /// delete marker, 1 byte: 0, 1 (an id of 8 bytes follows) or 2 (null), and 0x80 more for a delete
 /// marker.
 pub const VERSION: u8 = ATTACHED | 0x10;
+/// For each tag the length and the text of its key, and then of its value.
+pub const TAGS: u8 = ATTACHED | 0x1f;
 /// A user id. Critical, since a gateway that does not know it would give the upload to others.
 pub const USER: u8 = CRITICAL | 0x1e;

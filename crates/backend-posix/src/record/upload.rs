@@ -71,7 +71,7 @@ impl Kind for UploadRecord {
                 self.initiator = Some(Box::new(Initiator { id, name: text(value.0)?.into() }));
             }
             tag::USER => self.user = Some(get_user(bytes)?),
-            _ => return Some(Taken::No),
+            _ => return self.attached.take_field(tag, bytes),
         }
         Some(Taken::Yes)
     }
@@ -79,7 +79,6 @@ impl Kind for UploadRecord {
     fn put(&self, out: &mut Vec<u8>) {
         let Self { key, time_ns, checksum, metadata, predecessor, initiator, user, attached, unknown: _ } =
             self;
-        let Attached { unknown: _ } = attached;
         put_metadata(out, metadata);
         if let Some(time_ns) = time_ns {
             field(out, tag::TIME, &time_ns.to_le_bytes());
@@ -100,6 +99,7 @@ impl Kind for UploadRecord {
             value.extend(initiator.name.as_bytes());
             field(out, tag::INITIATOR, &value);
         }
+        attached.put(out);
         put_user(out, *user);
     }
 

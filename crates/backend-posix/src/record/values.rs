@@ -1,6 +1,7 @@
 //! The values of fields that several kinds of records share.
 
-use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag, ObjectMetadata};
+use s3_types::limits::OBJECT_TAGS_MAX;
+use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag, ObjectMetadata, Tags};
 
 use super::input::{Input, varint};
 use super::kind::Taken;
@@ -164,6 +165,29 @@ pub(super) fn get_metadata(metadata: &mut ObjectMetadata, tag: u8, bytes: &[u8])
         }
     }
     Some(())
+}
+
+pub(super) fn put_tags(out: &mut Vec<u8>, tags: &Tags) {
+    if tags.is_empty() {
+        return;
+    }
+    let mut value = Vec::new();
+    for text in tags.as_slice().iter().flat_map(|(key, text)| [key, text]) {
+        put_bytes(&mut value, text.as_bytes());
+    }
+    field(out, tag::TAGS, &value);
+}
+
+/// Reads tags: at least one, and no more than an object may have.
+pub(super) fn get_tags(bytes: &[u8]) -> Option<Tags> {
+    let (mut value, mut tags) = (Input(bytes), Vec::new());
+    while !value.0.is_empty() {
+        if tags.len() == OBJECT_TAGS_MAX {
+            return None;
+        }
+        tags.push((text(value.bytes()?)?.into(), text(value.bytes()?)?.into()));
+    }
+    Tags::kept(tags, OBJECT_TAGS_MAX).filter(|tags| !tags.is_empty())
 }
 
 pub(super) fn text(bytes: &[u8]) -> Option<String> {

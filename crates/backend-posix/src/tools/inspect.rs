@@ -81,7 +81,8 @@ pub enum Standing {
         /// Its mtime differs.
         modified: bool,
     },
-    /// A file whose record has no ETag or no stamp, and so is not the record of an object.
+    /// A file whose record has no ETag or no stamp: it tells nothing of the bytes, and may have
+    /// been made for the tags of a foreign file.
     NotAnObjects,
     /// A bucket.
     Bucket,

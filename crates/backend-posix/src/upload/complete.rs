@@ -321,7 +321,7 @@ mod tests {
             let twin = File::options().write(true).open(scene.path().join("twin")).unwrap();
             twin.set_modified(time).unwrap();
             // As its record says: of another time, it is a foreign file.
-            let mut record = ObjectRecord::of_bytes(digests(b"1"), s3_types::ObjectMetadata::default());
+            let mut record = crate::testing::record_of(b"1");
             record.content.stamp = Some(file_info::of(&twin).unwrap().stamp);
             let directory = scene.bucket().directory("").unwrap();
             crate::records::put(&scene.bucket(), &directory, "twin", &twin, &record).unwrap();

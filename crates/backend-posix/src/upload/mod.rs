@@ -57,7 +57,7 @@ pub(crate) use put::{CopyPart, copy_part};
 
 /// Creates an upload.
 pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &NewUpload) -> Result<UploadId> {
-    let NewUpload { metadata, checksum, initiator } = upload;
+    let NewUpload { metadata, tags, checksum, initiator } = upload;
     if initiator.as_deref().is_some_and(|initiator| !initiator.fits()) {
         return Err(BackendError::TooLarge);
     }
@@ -71,7 +71,7 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
         time_ns: Some(now),
         checksum: *checksum,
         metadata: metadata.clone(),
-        attached: Attached::none(),
+        attached: Attached::requested(tags.clone()),
         predecessor: find_predecessor(store, bucket, key)?,
         initiator: initiator.clone(),
         user: acting_user(),

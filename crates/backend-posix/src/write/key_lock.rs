@@ -12,8 +12,9 @@ use rustix::io::Errno;
 use super::conversion::{self, Look};
 use crate::base::step::step;
 use crate::error::{Fail, Op};
+use crate::facts::place::existing_directory;
 use crate::fs::resolve;
-use crate::layout::keymap::{DIRECTORY_DATA, SELF, join};
+use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, SELF, join};
 use crate::limits::{LOCKS, READ_CHANGES_MAX, UNSURE_TRIES};
 use crate::tree::bucket::Bucket;
 use crate::tree::lock::{Lock, number_of};
@@ -28,6 +29,14 @@ pub(crate) fn take(bucket: &Bucket<'_>, path: &str) -> Result<Lock, Fail> {
         conversion::finish_wanted(bucket, |wanted| wanted == path)?;
     }
     Ok(lock)
+}
+
+/// Waits for the lock of a key, whether it has a file or not.
+pub(crate) fn take_of_key(bucket: &Bucket<'_>, place: &KeyPath) -> Result<Lock, Fail> {
+    let (above, name) = if place.directory { (&*place.path, "") } else { keymap::split(&place.path) };
+    let found = existing_directory(bucket, above)?;
+    let above = found.as_ref().map_or(above, |found| &found.path);
+    if place.directory { take_directory(bucket, above) } else { take(bucket, &join(above, name)) }
 }
 
 /// Does the same as [`take`] for callers that only read. `None` if the bucket has no lock files

@@ -10,9 +10,9 @@ use backend::{
     AbortRequest, Backend, BackendError, BucketPage, BucketState, Capabilities, ChangeBucketRequest,
     CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CreateBucketRequest, CreateUploadRequest,
     DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery,
-    ListUploadsQuery, Maintenance, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, PartWriter,
-    PutPartRequest, PutRequest, ReadRequest, Result, Statistics, UploadPage, UploadReceipt, UploadRef,
-    VersionPage, WriteReceipt,
+    ListUploadsQuery, Maintenance, ObjectRead, ObjectRef, ObjectTags, ObjectWriter, PartPage, PartReceipt,
+    PartWriter, PutPartRequest, PutRequest, PutTagsRequest, ReadRequest, Result, Statistics, TagsReceipt,
+    TagsRequest, UploadPage, UploadReceipt, UploadRef, VersionPage, WriteReceipt,
 };
 use bytes::Bytes;
 use rustix::mount::{UnmountFlags, unmount};
@@ -151,6 +151,14 @@ impl Backend for OwnDevices {
 
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<Copied<WriteReceipt>> {
         self.inner.copy_object(cx, request).await
+    }
+
+    async fn object_tags(&self, cx: &Context, request: TagsRequest<'_>) -> Result<ObjectTags> {
+        self.inner.object_tags(cx, request).await
+    }
+
+    async fn put_object_tags(&self, cx: &Context, request: PutTagsRequest<'_>) -> Result<TagsReceipt> {
+        self.inner.put_object_tags(cx, request).await
     }
 
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {

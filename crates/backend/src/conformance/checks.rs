@@ -216,6 +216,7 @@ async fn copy(
         source: CopySource { object, conditions: source_conditions, check: Some(&of_source.check) },
         target: fixture.object(&to),
         metadata: None,
+        tags: None,
         website_redirect_location: None,
         checksum_algorithm: None,
         conditions,

@@ -17,6 +17,7 @@ mod listing;
 mod objects;
 mod races;
 mod read_only;
+mod tags;
 mod uploads;
 mod versions;
 
@@ -33,6 +34,7 @@ use objects::{
     shared_names,
 };
 use races::{one_winner, readers_see_one_version};
+use tags::{checks_of_tags, tags_of_copies_and_uploads, tags_of_objects};
 use uploads::{
     strange_upload_ids, upload_checks, upload_conditions, upload_life, upload_listing, upload_patterns,
 };
@@ -72,6 +74,9 @@ pub async fn run(subject: &Subject, deep_too: bool) {
     checked_completions(subject).await;
     copies(subject).await;
     copy_conditions(subject).await;
+    tags_of_objects(subject).await;
+    tags_of_copies_and_uploads(subject).await;
+    checks_of_tags(subject).await;
     upload_life(subject).await;
     upload_checks(subject).await;
     upload_conditions(subject).await;

@@ -304,6 +304,7 @@ pub async fn only_versions(subject: &Subject) {
             },
             target: fixture.object(&missing),
             metadata: None,
+            tags: None,
             website_redirect_location: None,
             checksum_algorithm: None,
             conditions: conditions.clone(),

@@ -1,14 +1,14 @@
 //! Tests of the refusals of a read-only backend.
 
 use bytes::Bytes;
-use s3_types::{BucketName, Conditions};
+use s3_types::{BucketName, Conditions, Tags};
 
 use super::fixture::{Fixture, Subject, key};
 use crate::{
     AbortRequest, BackendError, ChangeBucketRequest, CompleteRequest, CompleteUpload, CopyPartRequest,
     CopyRequest, CopySource, CreateBucketRequest, CreateUploadRequest, DeleteRequest, DocumentChanges,
-    DocumentKind, ListPartsQuery, NewUpload, OwnerChange, PutPartRequest, PutRequest, Result, UploadRef,
-    WriteOptions,
+    DocumentKind, ListPartsQuery, NewUpload, OwnerChange, PutPartRequest, PutRequest, PutTagsRequest, Result,
+    UploadRef, WriteOptions,
 };
 
 fn assert_refused<T>(result: Result<T>, what: &str) {
@@ -51,12 +51,15 @@ pub async fn refused_writes(subject: &Subject) {
             source: source.clone(),
             target: object,
             metadata: None,
+            tags: None,
             website_redirect_location: None,
             checksum_algorithm: None,
             conditions: Conditions::default(),
             check: None,
         };
         assert_refused(reader.copy_object(cx, copy).await, "copy_object");
+        let tags = PutTagsRequest { object, tags: Tags::default(), check: None };
+        assert_refused(reader.put_object_tags(cx, tags).await, "put_object_tags");
         let create = CreateUploadRequest { object, upload: NewUpload::default() };
         assert_refused(reader.create_upload(cx, create).await, "create_upload");
         let part = PutPartRequest { upload, part_number: 1, size_hint: None, checksum: None };

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use s3_types::{
     ByteRange, Checksum, ChecksumAlgorithm, ChecksumType, Checksummer, CompletedPart, Condition, Conditions,
-    Digester, ETag, ETagSource, ObjectKey, Timestamp, UploadId,
+    Digester, ETag, ETagSource, ObjectKey, Tags, Timestamp, UploadId,
 };
 
 use super::fixture::{
@@ -88,7 +88,12 @@ impl<'f> Upload<'f> {
 pub async fn upload_life(subject: &Subject) {
     let fixture = Fixture::new(subject, "uploads").await;
     let initiator = Some(Box::new(Initiator { id: "arn:aws:iam::1:user/ann".into(), name: "ann".into() }));
-    let new = NewUpload { metadata: full_metadata(), checksum: None, initiator: initiator.clone() };
+    let new = NewUpload {
+        metadata: full_metadata(),
+        tags: Tags::default(),
+        checksum: None,
+        initiator: initiator.clone(),
+    };
     let upload = Upload::new(&fixture, "d/object", new).await;
     let (first, second, last) = (vec![1; 5 * MIB], vec![2; 5 * MIB + 17], vec![3; 10]);
     let source = fixture.put("source", &[&second[..], b"tail"].concat()).await;

@@ -17,8 +17,8 @@ async fn set(fixture: &Fixture, versioning: Versioning) -> bool {
     let request = ChangeBucketRequest { name, expected, changes: &changes, owner: OwnerChange::Kept };
     match fixture.writer.change_bucket(&fixture.cx, request).await {
         Err(BackendError::BucketUnsuitable(_)) => false,
-        changed => {
-            changed.unwrap();
+        result => {
+            result.unwrap();
             true
         }
     }
@@ -133,6 +133,7 @@ async fn copied(fixture: &Fixture, id: &VersionId) {
         source: CopySource { object, conditions: Conditions::default(), check: None },
         target: fixture.object(&to),
         metadata: None,
+        tags: None,
         website_redirect_location: None,
         checksum_algorithm: None,
         conditions: Conditions::default(),

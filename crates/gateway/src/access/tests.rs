@@ -125,6 +125,7 @@ impl Scene {
             source: source(object),
             target: self.target(),
             metadata: None,
+            tags: None,
             website_redirect_location: None,
             checksum_algorithm: None,
             conditions: Conditions::default(),

@@ -111,7 +111,7 @@ fn verdict_of_content(inspection: &Inspection) -> (&'static str, Option<String>)
             };
             foreign(&format!("another program changed it after its record was written: {what}"))
         }
-        Standing::NotAnObjects => foreign("its record is not that of an object"),
+        Standing::NotAnObjects => foreign("its record tells nothing of its bytes"),
         Standing::Bucket => ("bucket", None),
         Standing::Directory { made: true } => (
             "directory",

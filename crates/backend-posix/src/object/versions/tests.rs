@@ -503,3 +503,32 @@ fn a_version_keeps_its_companion() {
     remove(&scene, "a", Some(Named::Number(2)));
     assert_eq!(companions(), 0);
 }
+
+/// Tags are a version's own, and stay with it wherever it is.
+#[test]
+fn each_version_has_its_tags() {
+    let Some(scene) = with_keys() else { return };
+    for key in KEYS {
+        let ids: Vec<_> = (0..3).map(|n| put(&scene, key, &[n])).collect();
+        let tags = |text: &str| s3_types::Tags::new(vec![("version".into(), text.into())], 10).unwrap();
+        let object_key = s3_types::ObjectKey::new(key).unwrap();
+        let tagged = |version| {
+            object::Tagged::new(backend::ObjectRef::current(&scene.name, &object_key), version, None)
+        };
+        let shown = |version| object::tags(&scene.store, &tagged(version)).unwrap().0;
+        object::put_tags(&scene.store, &tagged(Some(ids[0])), &tags("first")).unwrap();
+        object::put_tags(&scene.store, &tagged(None), &tags("current")).unwrap();
+        let all = [tags("first"), s3_types::Tags::default(), tags("current")];
+        let each = |ids: &[Named]| ids.iter().map(|id| shown(Some(*id))).collect::<Vec<_>>();
+        assert_eq!(each(&ids), all, "{key}");
+        let mark = named(remove(&scene, key, None).version);
+        assert_eq!(each(&ids), all, "{key}");
+        let of_marker = object::put_tags(&scene.store, &tagged(Some(mark)), &tags("marker"));
+        assert!(matches!(of_marker, Err(BackendError::DeleteMarker { .. })), "{of_marker:?}");
+        remove(&scene, key, Some(mark));
+        remove(&scene, key, Some(ids[2]));
+        remove(&scene, key, Some(ids[1]));
+        assert_eq!(shown(None), tags("first"), "{key}");
+        assert_eq!(read(&scene, key, Some(ids[0])).unwrap(), [0]);
+    }
+}

@@ -5,8 +5,10 @@
 use std::mem::size_of;
 
 use backend::{Initiator, ObjectPart};
-use s3_types::limits::PARTS_MAX;
-use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Digests, ETag, ObjectMetadata};
+use s3_types::limits::{OBJECT_TAGS_MAX, PARTS_MAX};
+use s3_types::{
+    Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Digests, ETag, ObjectMetadata, Tags,
+};
 
 use super::*;
 use crate::limits::{ETAG_BYTES_MAX, METADATA_BYTES_MAX, OWN_FILE_BYTES_MAX};
@@ -48,6 +50,11 @@ fn metadata() -> ObjectMetadata {
     }
 }
 
+fn attached() -> Attached {
+    let tags = Tags::kept(vec![("a".into(), "1".into()), ("é".into(), "".into())], OBJECT_TAGS_MAX);
+    Attached { tags: tags.unwrap(), unknown: Unknown::none() }
+}
+
 /// Some records of each kind that exists on disk.
 fn good() -> Vec<Vec<u8>> {
     [objects(), directories(), of_uploads()].concat()
@@ -59,7 +66,7 @@ fn objects() -> Vec<Vec<u8>> {
     let common = ObjectMetadata { content_type: Some("text/plain".into()), ..ObjectMetadata::default() };
     let object = |etag| {
         let digests = Digests { etag, checksum: checksum_of(A::Crc64Nvme) };
-        let mut object = ObjectRecord::of_bytes(digests, common.clone());
+        let mut object = ObjectRecord::of_bytes(digests, common.clone(), Attached::none());
         object.content.stamp = Some(Stamp { size_bytes: 11, modified_ns: -1 });
         object
     };
@@ -78,13 +85,15 @@ fn objects() -> Vec<Vec<u8>> {
     let mut newer = object(ETag::Opaque("foreign-1-2-3".into()));
     newer.content.unknown = Unknown(vec![(50, [1, 2, 3].into()), (0, [].into()), (63, [9].into())]);
     newer.attached.unknown = Unknown(vec![(0x41, [4].into()), (0x60, [].into())]);
-    let objects = [of_parts(&same), of_parts(&mixed), short, newer, object(ETag::Md5([0xab; 16]))];
+    let mut tagged = object(ETag::Md5([0xab; 16]));
+    tagged.attached = attached();
+    let objects = [of_parts(&same), of_parts(&mixed), short, newer, tagged, object(ETag::Md5([0xab; 16]))];
     objects.iter().map(encode).collect()
 }
 
 fn directories() -> Vec<Vec<u8>> {
     let digests = Digests { etag: ETag::Md5([0xab; 16]), checksum: None };
-    let object = DirectoryRecord::of_object(false, Some(0), digests, metadata(), Attached::none());
+    let object = DirectoryRecord::of_object(false, Some(0), digests, metadata(), attached());
     let bucket = BucketRecord { time_ns: Some(-1), unknown: Unknown::none() };
     vec![encode(&DirectoryRecord::made()), encode(&object), encode(&bucket)]
 }
@@ -108,7 +117,7 @@ fn of_uploads() -> Vec<Vec<u8>> {
         predecessor: Some(predecessor),
         initiator: Some(Box::new(Initiator { id: "arn:aws:iam::1:user/ann".into(), name: "ann".into() })),
         user: Some(u32::MAX),
-        attached: Attached::none(),
+        attached: attached(),
         unknown: Unknown::none(),
     };
     let receipt = CompletionRecord {
@@ -157,10 +166,18 @@ fn metadata_bytes(metadata: &ObjectMetadata) -> usize {
         + metadata.user.iter().map(user).sum::<usize>()
 }
 
+fn tags_bytes(attached: &Attached) -> usize {
+    let tags = attached.tags.as_slice();
+    size_of_val(tags) + tags.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>()
+}
+
 impl HeapSize for ObjectRecord {
     fn held_bytes(&self) -> usize {
         let parts = self.content.parts.as_ref().map_or(0, |parts| parts.len() * size_of::<ObjectPart>());
-        metadata_bytes(&self.content.metadata) + parts + text_bytes(self.upload_id.as_ref())
+        metadata_bytes(&self.content.metadata)
+            + parts
+            + text_bytes(self.upload_id.as_ref())
+            + tags_bytes(&self.attached)
     }
 
     fn has_parts(&self) -> bool {
@@ -170,7 +187,7 @@ impl HeapSize for ObjectRecord {
 
 impl HeapSize for DirectoryRecord {
     fn held_bytes(&self) -> usize {
-        metadata_bytes(&self.metadata)
+        metadata_bytes(&self.metadata) + tags_bytes(&self.attached)
     }
 }
 
@@ -178,6 +195,7 @@ impl HeapSize for UploadRecord {
     fn held_bytes(&self) -> usize {
         let initiator = self.initiator.as_deref();
         metadata_bytes(&self.metadata)
+            + tags_bytes(&self.attached)
             + text_bytes(self.key.as_ref())
             + initiator
                 .map_or(0, |initiator| size_of::<Initiator>() + initiator.id.len() + initiator.name.len())

@@ -2,12 +2,15 @@ use std::sync::Arc;
 
 use backend::{Initiator, ObjectPart};
 use proptest::prelude::*;
+use s3_types::limits::OBJECT_TAGS_MAX;
 use s3_types::{
     Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, Digests, ETag, ObjectMetadata,
+    Tags,
 };
 
 use super::*;
 use crate::layout::versions::Id;
+use crate::limits::RECORD_TAGS_BYTES_MAX;
 use crate::record::input::varint;
 use crate::record::kind::Field;
 use crate::record::values::put_bytes;
@@ -21,7 +24,8 @@ fn ordinary() -> ObjectRecord {
     let checksum = Some(Checksum::full_object(Checksummer::of(ChecksumAlgorithm::Crc64Nvme, b"x")));
     let metadata =
         ObjectMetadata { content_type: Some("application/json".into()), ..ObjectMetadata::default() };
-    let mut record = ObjectRecord::of_bytes(Digests { etag: ETag::Md5([0xab; 16]), checksum }, metadata);
+    let digests = Digests { etag: ETag::Md5([0xab; 16]), checksum };
+    let mut record = ObjectRecord::of_bytes(digests, metadata, Attached::none());
     record.content.stamp = Some(Stamp { size_bytes: 5 << 40, modified_ns: 1_800_000_000_123_456_789 });
     record.version = Some(Version { order: 1_800_000_000_123_456_790, id: Id::Order, is_marker: false });
     record
@@ -126,7 +130,16 @@ fn unknown() -> impl Strategy<Value = Unknown> {
 }
 
 fn attached() -> impl Strategy<Value = Attached> {
-    unknown_of((tag::VERSION + 1)..=(tag::ATTACHED | 63)).prop_map(|unknown| Attached { unknown })
+    let unknown = unknown_of(
+        (tag::ATTACHED..=(tag::ATTACHED | 63))
+            .prop_filter("known", |tag| ![tag::TAGS, tag::VERSION].contains(tag)),
+    );
+    let tags = prop::collection::btree_map("\\PC{1,30}", "\\PC{0,40}", 0..=OBJECT_TAGS_MAX);
+    let kept = |tags: std::collections::BTreeMap<String, String>| {
+        let tags = tags.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+        Tags::kept(tags, OBJECT_TAGS_MAX).unwrap()
+    };
+    (tags, unknown).prop_map(move |(tags, unknown)| Attached { tags: kept(tags), unknown })
 }
 
 prop_compose! {
@@ -275,6 +288,34 @@ fn an_etag_is_one_that_a_listing_can_show() {
     for text in ["x".repeat(129).as_str(), "a\x01", "a b", "\"a\"", "é", "\n", "\x7f"] {
         assert_eq!(decoded(&[(tag::ETAG_OPAQUE, text.as_bytes())]), None, "{text:?}");
     }
+}
+
+#[test]
+fn tags_are_those_that_an_object_may_have() {
+    let packed = |tags: &[(&str, &str)]| {
+        let mut out = Vec::new();
+        for text in tags.iter().flat_map(|(key, value)| [key, value]) {
+            put_bytes(&mut out, text.as_bytes());
+        }
+        out
+    };
+    let tags = |of: &[(&str, &str)]| {
+        decoded(&[(tag::TAGS, &packed(of))]).map(|record| record.attached.tags.as_slice().to_vec())
+    };
+    assert_eq!(tags(&[("b", ""), ("a", ",")]).unwrap(), [("b".into(), "".into()), ("a".into(), ",".into())]);
+    let many = (0..11).map(|n| n.to_string()).collect::<Vec<_>>();
+    let many = many.iter().map(|key| (key.as_str(), "")).collect::<Vec<_>>();
+    assert!(tags(&many[..10]).is_some() && tags(&many).is_none());
+    let (key, value) = ("部".repeat(128), "部".repeat(256));
+    assert!(tags(&[(&key, &value)]).is_some());
+    assert!(tags(&[(&key, &format!("{value}a"))]).is_none() && tags(&[(&format!("{key}a"), "")]).is_none());
+    assert!(tags(&[]).is_none() && tags(&[("", "a")]).is_none() && tags(&[("a", ""), ("a", "b")]).is_none());
+    for bytes in [&b"\x01a"[..], b"\x01a\x02b", b"\x02a", b"\x01\xff\x00", b"\x01a\x01b\x01c"] {
+        assert_eq!(decoded(&[(tag::TAGS, bytes)]), None, "{bytes:?}");
+    }
+    let longest = (0..10).map(|n| (format!("{n}{}", "部".repeat(127)), value.clone())).collect::<Vec<_>>();
+    let longest = longest.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect::<Vec<_>>();
+    assert!(packed(&longest).len() <= RECORD_TAGS_BYTES_MAX && tags(&longest).is_some());
 }
 
 #[test]

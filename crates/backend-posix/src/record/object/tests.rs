@@ -1,12 +1,11 @@
 //! Tests of what happens to the two halves of a record in the operations that make records
-//! (decision 0034). No attached field is known yet, so that a field which is not understood stands
-//! for them.
+//! (decision 0034): of the tags, and of fields that are not understood.
 
 use std::fs::{self, File, FileTimes};
 use std::time::{Duration, UNIX_EPOCH};
 
 use backend::{CompleteUpload, NewUpload};
-use s3_types::{ChecksumAlgorithm, CompletedPart, Conditions, ETag};
+use s3_types::{ChecksumAlgorithm, CompletedPart, Conditions, ETag, Tags};
 
 use super::*;
 use crate::base::options::{Metadata, Options};
@@ -34,11 +33,15 @@ fn one(tag: u8) -> Unknown {
     Unknown(vec![(tag, (*b"?").into())])
 }
 
-/// A record with an unknown field in each half.
+fn tags(key: &str) -> Tags {
+    Tags::kept(vec![(key.into(), "1".into()), ("b".into(), "".into())], 2).unwrap()
+}
+
+/// A record with an unknown field in each half, and tags.
 fn record(body: &[u8]) -> ObjectRecord {
     let mut record = record_of(body);
     record.content.unknown = one(CONTENT);
-    record.attached.unknown = one(ATTACHED);
+    record.attached = Attached { tags: tags("of"), unknown: one(ATTACHED) };
     record.upload_id = Some("by".into());
     record
 }
@@ -60,9 +63,16 @@ fn halves(record: &ObjectRecord) -> (bool, bool) {
     (has(&content.unknown, CONTENT), has(&attached.unknown, ATTACHED))
 }
 
+fn tags_of(scene: &Scene, key: &str) -> Tags {
+    open(&scene.store, &scene.name, &KeyPath::of(key)).unwrap().attached.tags
+}
+
+/// Whether the object has all that [`record`] attaches, or nothing of it.
 fn attached(scene: &Scene, key: &str) -> bool {
     let opened = open(&scene.store, &scene.name, &KeyPath::of(key)).unwrap();
-    !opened.attached.unknown.0.is_empty()
+    let is_there = !opened.attached.unknown.0.is_empty();
+    assert_eq!(opened.attached.tags, if is_there { tags("of") } else { Tags::default() });
+    is_there
 }
 
 /// Gives a file another time, as `touch` does.
@@ -138,6 +148,7 @@ fn a_rehash_keeps_what_is_attached_and_the_upload() {
         rehash_one(&scene, "a");
         let now = stored(&scene, "a");
         assert_eq!((halves(&now), now.upload_id.as_deref()), ((false, true), Some("by")));
+        assert_eq!(now.attached.tags, tags("of"));
         assert_eq!(now.content.etag, Some(digests(b"1").etag));
     }
 }
@@ -152,20 +163,19 @@ fn what_is_attached_is_known_where_an_object_is_replaced() {
         let bucket = scene.bucket();
         let known = || {
             let spot = place::find(&bucket, &bucket.directory("").unwrap(), "a", true).unwrap().unwrap();
-            spot.current.unwrap().facts.unwrap().attached.unknown
+            spot.current.unwrap().facts.unwrap().attached
         };
-        assert_eq!(known(), one(ATTACHED));
+        let all = || Attached { tags: tags("of"), unknown: one(ATTACHED) };
+        assert_eq!(known(), all());
         touch(scene, "a");
         if !scene.skips_changes() {
-            assert_eq!(known(), one(ATTACHED));
+            assert_eq!(known(), all());
         }
-        let mut attached = Attached::none();
-        attached.unknown = one(ATTACHED);
-        let content = (digests(b""), ObjectMetadata::default(), attached);
+        let content = (digests(b""), ObjectMetadata::default(), all());
         scene.target("d/").publish_empty_directory(&scene.store, content).unwrap();
         let object = DirectoryObject::look(&bucket, &bucket.directory("d").unwrap(), true).unwrap();
         let facts = object.current().unwrap().facts.as_ref().unwrap();
-        assert_eq!(facts.attached.unknown, one(ATTACHED));
+        assert_eq!(facts.attached, all());
     }
 }
 
@@ -197,9 +207,12 @@ fn a_crash_leaves_the_old_file_what_is_attached() {
 }
 
 #[test]
-fn a_copy_has_no_field_that_is_not_understood() {
+fn a_copy_has_the_tags_and_no_field_that_is_not_understood() {
     for scene in scenes() {
-        for (from, to) in [("a", "b"), ("d/", "e/")] {
+        let given = [None, Some(tags("given")), Some(Tags::default())];
+        for ((from, to), given) in
+            [("a", "b"), ("d/", "e/")].into_iter().flat_map(|keys| given.clone().map(|given| (keys, given)))
+        {
             scene.put_record(from, b"1", record(b"1")).unwrap();
             let source = Source {
                 bucket: scene.name.clone(),
@@ -213,6 +226,7 @@ fn a_copy_has_no_field_that_is_not_understood() {
                 source,
                 target: scene.target(to),
                 metadata: None,
+                tags: given.clone(),
                 website_redirect_location: None,
                 checksum_algorithm: None,
             };
@@ -221,15 +235,17 @@ fn a_copy_has_no_field_that_is_not_understood() {
             let path = if to == "e/" { "e/.slipway,dir" } else { to };
             let record = stored(&scene, path);
             assert_eq!((halves(&record), record.upload_id), ((false, false), None));
-            assert_eq!((attached(&scene, from), attached(&scene, to)), (true, false));
+            assert!(attached(&scene, from));
+            assert_eq!(tags_of(&scene, to), given.unwrap_or_else(|| tags("of")));
         }
     }
 }
 
 #[test]
-fn an_object_that_is_completed_has_no_field_that_is_not_understood() {
+fn an_object_that_is_completed_has_the_tags_and_no_field_that_is_not_understood() {
     for scene in scenes() {
-        let id = upload::create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
+        let new = NewUpload { tags: tags("new"), ..NewUpload::default() };
+        let id = upload::create(&scene.store, &scene.name, "a", &new).unwrap();
         // The description is a record itself, wherever those of objects are.
         let path = scene.path().join(format!(".slipway/uploads/{id}/upload"));
         let mut description: UploadRecord = from_bytes(&fs::read(&path).unwrap()).unwrap();
@@ -249,6 +265,7 @@ fn an_object_that_is_completed_has_no_field_that_is_not_understood() {
         upload::complete(&scene.store, &complete).unwrap();
         let record = stored(&scene, "a");
         assert_eq!((halves(&record), record.upload_id.as_deref()), ((false, false), Some(id.as_str())));
+        assert_eq!(tags_of(&scene, "a"), tags("new"));
         assert_eq!(scene.get("a").unwrap(), b"1");
     }
 }
@@ -265,6 +282,7 @@ fn a_record_that_is_split_has_both_halves_in_its_companion() {
     scene.put_record("a", b"1", big).unwrap();
     let short = stored(&scene, "a");
     assert_eq!((halves(&short), short.upload_id.as_deref()), ((false, false), Some("by")));
+    assert_eq!(short.attached.tags, Tags::default());
     assert!(short.overflow.is_some() && attached(&scene, "a"));
     let whole = records::complete(&scene.bucket(), &short).unwrap().known().unwrap();
     assert_eq!((halves(&whole), whole.overflow), ((true, true), short.overflow));

@@ -4,14 +4,14 @@ use crate::fs::file_info::FileStamp;
 use s3_types::{Digests, ETag, ObjectMetadata};
 
 use super::*;
-use crate::record::to_bytes;
+use crate::record::{Attached, to_bytes};
 
 const OWN: u64 = 0x0102_0304_0506_0708;
 const FILE: FileIdentity = FileIdentity { stamp: FileStamp { size_bytes: 5, modified_ns: 7 }, inode: 99 };
 
 fn record(stamp: FileStamp) -> Vec<u8> {
     let digests = Digests { etag: ETag::Md5([0xcd; 16]), checksum: None };
-    let mut record = ObjectRecord::of_bytes(digests, ObjectMetadata::default());
+    let mut record = ObjectRecord::of_bytes(digests, ObjectMetadata::default(), Attached::none());
     record.content.stamp = Some(stamp);
     to_bytes(&record)
 }

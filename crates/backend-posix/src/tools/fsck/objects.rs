@@ -113,9 +113,7 @@ fn check_name(check: &Check<'_>, directory: &Directory, name: &str, kind: FileTy
 const DAMAGED: &str = "its record is damaged, so that it is served as a foreign file; a repair removes the record, \
     and `slipway rehash` makes a new one";
 const NEWER: &str = "its record was written by a newer version of Slipway";
-// The attached half is lost, too, but for what `Attached::shortened` keeps: the first field that
-// this version knows is to be named here.
-const MISSING: &str = "the overflow file with the rest of its record is missing: its metadata and parts are lost; a \
+const MISSING: &str = "the overflow file with the rest of its record is missing: its metadata, tags and parts are lost; a \
     repair keeps the remaining record, whose ETag and checksum are valid";
 
 fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &str, path: &str) -> Result<()> {

@@ -21,6 +21,8 @@ pub(super) const TOO_MUCH: &str = "its metadata is more than a record holds (64 
 pub(super) fn standing(file: &Candidate<'_>) -> Result<Option<Imported>> {
     Ok(match file.raw_record()? {
         Raw::Newer(_) => Some(Imported::Failed(NEWER.to_owned())),
+        // It was made for what is set on the object, and tells nothing of its bytes.
+        Raw::Known(_, record) if record.content.etag.is_none() => None,
         Raw::Known(_, record) if record.content.stamp == Some(file.info.stamp) => Some(Imported::Known),
         Raw::Known(..) => Some(Imported::Stale(
             "it has a record of Slipway's already (written or imported later), and another program changed it since",

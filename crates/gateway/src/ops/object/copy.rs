@@ -83,6 +83,7 @@ impl<'a> Handler<'a> for CopyObject {
                 source: self.source.for_backend(),
                 target,
                 metadata: self.metadata,
+                tags: None,
                 website_redirect_location: self.redirect,
                 checksum_algorithm: self.checksum_algorithm,
                 conditions: self.conditions,

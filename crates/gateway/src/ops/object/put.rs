@@ -2,7 +2,7 @@ use backend::{PutRequest, Versioning, WriteOptions, WriteReceipt};
 use http::StatusCode;
 use iam::ConditionKey;
 use policy::Value;
-use s3_types::{Checksum, Conditions, ETag, ObjectMetadata};
+use s3_types::{Checksum, Conditions, ETag, ObjectMetadata, Tags};
 use s3_wire::Result;
 use s3_wire::headers::{
     ChecksumRequest, Md5Of, append_checksum, etag_value, object_metadata, write_conditions,
@@ -54,6 +54,7 @@ impl<'a> Handler<'a> for PutObject {
         let body = call.decode_body()?;
         let options = WriteOptions {
             metadata: self.metadata,
+            tags: Tags::default(),
             conditions: self.conditions,
             size_hint: Some(body.length()),
         };

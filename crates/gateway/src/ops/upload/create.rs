@@ -1,6 +1,7 @@
 use backend::{CreateUploadRequest, NewUpload};
 use iam::ConditionKey;
 use policy::Value;
+use s3_types::Tags;
 use s3_wire::headers::{object_metadata, upload_checksum};
 use s3_wire::xml::InitiateUploadResult;
 use s3_wire::{ErrorCode, Result, S3Error};
@@ -25,7 +26,9 @@ impl<'a> Handler<'a> for CreateMultipartUpload {
             return Err(S3Error::with_message(ErrorCode::AccessDenied, message));
         }
         let (metadata, checksum) = (object_metadata(call.headers)?, upload_checksum(call.headers)?);
-        Ok(Self { upload: NewUpload { metadata, checksum, initiator: call.new_initiator() } })
+        Ok(Self {
+            upload: NewUpload { metadata, tags: Tags::default(), checksum, initiator: call.new_initiator() },
+        })
     }
 
     fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Value<'v> {

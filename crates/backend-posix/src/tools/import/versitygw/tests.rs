@@ -8,7 +8,7 @@ use s3_types::{Checksum, ChecksumAlgorithm, Checksummer, ETag};
 
 use super::*;
 use crate::layout::keymap::KeyPath;
-use crate::object::open as open_object;
+use crate::object::{Tagged, open as open_object, put_tags};
 use crate::record::Reading;
 use crate::testing::{Scene, digests};
 
@@ -245,10 +245,30 @@ fn on_the_fly_only_headers_are_believed() {
     scene.store.options.trust_versitygw = true;
     assert_eq!((read(&scene).etag, read(&scene).checksum), (digests(b"bytes").etag, None));
     // Unless Slipway wrote the file since.
-    let mut record = ObjectRecord::of_assembly();
+    let mut record = crate::testing::record_of(b"bytes");
     record.content.stamp = Some(file_info::of(fs::File::open(&path).unwrap()).unwrap().stamp);
     record::set_small(fs::File::open(&path).unwrap(), &record).unwrap();
     fs::write(&path, "edited").unwrap();
     assert!(matches!(read(&scene).etag, ETag::Opaque(_)));
     assert_eq!(read(&scene).metadata.content_type, None);
+}
+
+/// A record that was made for tags says nothing of the bytes: what versitygw noted still counts,
+/// and is imported.
+#[test]
+fn a_file_with_tags_is_still_to_be_imported() {
+    if crate::testing::fixture::skips("what is believed on the fly is") {
+        return;
+    }
+    let scene = Scene::new();
+    file(&scene, "a", b"bytes");
+    let read = |scene: &Scene| open_object(&scene.store, &scene.name, &KeyPath::of("a")).unwrap();
+    let key = s3_types::ObjectKey::new("a").unwrap();
+    let object = Tagged::new(backend::ObjectRef::current(&scene.name, &key), None, None);
+    let tags = s3_types::Tags::new(vec![("a".into(), "1".into())], 10).unwrap();
+    put_tags(&scene.store, &object, &tags).unwrap();
+    assert_eq!(read(&scene).attributes.metadata.content_type.as_deref(), Some("text/x-peer"));
+    assert_eq!(run(&scene, &PLAIN)["a"], outcome("Done"));
+    let opened = read(&scene);
+    assert_eq!((opened.attributes.etag, opened.attached.tags), (digests(b"bytes").etag, tags));
 }
