@@ -85,6 +85,11 @@ condition_keys! {
     ObjectOwnership "s3:x-amz-object-ownership"
     /// The namespace of a new bucket's name.
     BucketNamespace "s3:x-amz-bucket-namespace"
+    /// The tags that the request sets on an object: key, value, key, value, and so on
+    /// ([`crate::request_tags`]). A policy asks for one of them, by its key.
+    RequestObjectTag "s3:RequestObjectTag/"
+    /// The keys of these tags.
+    RequestObjectTagKeys "s3:RequestObjectTagKeys"
 }
 
 #[cfg(test)]

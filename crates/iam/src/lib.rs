@@ -49,7 +49,7 @@ pub use documents::{DocumentName, Documents, InvalidDocumentName, Mark, StoreErr
 pub use identities::{Identities, RootIdentity, SessionResult, Unidentified};
 pub use language::Language;
 pub use memory::MemoryDocuments;
-pub use policies::{KEYS_OF_ACTIONS, Policies, is_always_absent, tag_value};
+pub use policies::{KEYS_OF_ACTIONS, Policies, is_always_absent, request_tags, tag_value};
 pub use policy::{Explanation, Kind as PolicyKind, Malformed, Policy, Source as PolicySource};
 pub use registry::{
     Clock, FRESH, LastUse, LastUses, LostKey, OpenError, Registry, Rotation, Unavailable, UsedService,

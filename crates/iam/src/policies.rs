@@ -1,10 +1,11 @@
 //! The authorizer that decides by policies, and the values that a request has for their condition
 //! keys.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use policy::{Action, Documents, Facts, Key, Party, PartyKind, Request, Value, all_keys};
-use s3_types::S3Action;
+use s3_types::{S3Action, Tag};
 
 use crate::authorize::{Authorizer, KnownObject, Question, Values};
 use crate::condition_key::ConditionKey;
@@ -90,9 +91,39 @@ fn with_documents<T>(
         documents.boundary = session.permissions.boundary.as_deref();
         documents.session = session.permissions.session.as_deref();
     }
-    let object = if key.is_some() { question.object } else { KnownObject::Missing };
+    let object = if key.is_some() && has_object_tags(question.action) {
+        question.object
+    } else {
+        KnownObject::Missing
+    };
     let facts = RequestFacts { requester: question.requester, object, values: question.values };
     Ok(decide(&Request { party, action, resource, facts: &facts }, &documents))
+}
+
+/// True for the actions for which requests have values of `s3:ExistingObjectTag/KEY`. A write of an
+/// object and its deletion are not among them.
+///
+/// Source: "Actions, resources, and condition keys for Amazon S3" in the Service Authorization
+/// Reference.
+const fn has_object_tags(action: S3Action) -> bool {
+    use S3Action as A;
+    matches!(
+        action,
+        A::GetObject
+            | A::GetObjectVersion
+            | A::GetObjectAttributes
+            | A::GetObjectVersionAttributes
+            | A::GetObjectAcl
+            | A::GetObjectVersionAcl
+            | A::PutObjectAcl
+            | A::PutObjectVersionAcl
+            | A::GetObjectTagging
+            | A::GetObjectVersionTagging
+            | A::PutObjectTagging
+            | A::PutObjectVersionTagging
+            | A::DeleteObjectTagging
+            | A::DeleteObjectVersionTagging
+    )
 }
 
 pub(crate) fn party(principal: &Principal) -> Party<'_> {
@@ -214,6 +245,7 @@ impl Facts for RequestFacts<'_> {
         };
         let Some(source) = source else { return Value::Absent };
         match source {
+            Source::Request(key @ ConditionKey::RequestObjectTag) => one_of((self.values)(*key), tag),
             Source::Request(key) => (self.values)(*key),
             Source::IsService => Value::text("false"),
             Source::Kind => Value::text(kind(self.requester)),
@@ -239,6 +271,31 @@ impl RequestFacts<'_> {
             KnownObject::Facts(facts) => tag_value(pairs(facts.tags.unwrap_or_default()), tag),
         }
     }
+}
+
+/// Returns the value of a condition key about the tags that a request sets on an object; none for
+/// other keys, and without tags.
+pub fn request_tags(tags: &[Tag], key: ConditionKey) -> Value<'_> {
+    if tags.is_empty() {
+        return Value::Absent;
+    }
+    match key {
+        ConditionKey::RequestObjectTagKeys => {
+            Value::Many(tags.iter().map(|(key, _)| Cow::Borrowed(&**key)).collect())
+        }
+        ConditionKey::RequestObjectTag => Value::Many(
+            tags.iter().flat_map(|(key, value)| [Cow::Borrowed(&**key), Cow::Borrowed(&**value)]).collect(),
+        ),
+        _ => Value::Absent,
+    }
+}
+
+/// Returns the value of one of the tags in a value of [`ConditionKey::RequestObjectTag`].
+fn one_of<'v>(tags: Value<'v>, wanted: &str) -> Value<'v> {
+    let Value::Many(texts) = tags else { return tags };
+    let found =
+        |is: &dyn Fn(&str) -> bool| texts.chunks_exact(2).find(|tag| is(&tag[0])).map(|tag| tag[1].clone());
+    found(&|key| key == wanted).or_else(|| found(&|key| key.eq_ignore_ascii_case(wanted))).into()
 }
 
 fn of_principal(source: Source, session: &Session) -> Option<&str> {

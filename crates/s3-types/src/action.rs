@@ -107,6 +107,7 @@ actions! {
     PutObjectVersionTagging "s3:PutObjectVersionTagging"
     PutReplicationConfiguration "s3:PutReplicationConfiguration"
     RestoreObject "s3:RestoreObject"
+    TagResource "s3:TagResource"
     UpdateBucketMetadataAnnotationTableConfiguration "s3:UpdateBucketMetadataAnnotationTableConfiguration"
     UpdateBucketMetadataInventoryTableConfiguration "s3:UpdateBucketMetadataInventoryTableConfiguration"
     UpdateBucketMetadataJournalTableConfiguration "s3:UpdateBucketMetadataJournalTableConfiguration"

@@ -223,13 +223,49 @@ fn tags_of_objects_are_asked_for() {
     assert_eq!(ask(&ann, &rules, KnownObject::Facts(&untagged)), Decision::NoGrant);
 }
 
+/// A write of an object, and its deletion, do not depend on the tags that the object has: S3 has no
+/// value for them.
+#[test]
+fn tags_of_objects_are_those_of_reads_and_of_tagging() {
+    use S3Action as A;
+    let tagged = r#"{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"s3:*","Resource":"*",
+        "Condition":{"StringEquals":{"s3:ExistingObjectTag/team":"red"}}}}"#;
+    let (ann, rules) = (user(OWNER, &[tagged]), rules_of(OWNER, None));
+    let tags: [Tag; 1] = [("team".into(), "red".into())];
+    let facts = ObjectFacts { owner: None, acl: None, tags: Some(&tags) };
+    let decide = |action| decide(&ann, action, &rules, KnownObject::Facts(&facts), Some("x"));
+    for action in [A::GetObject, A::GetObjectTagging, A::PutObjectTagging, A::DeleteObjectVersionTagging] {
+        assert_eq!(decide(action), Decision::Allow, "{action:?}");
+    }
+    for action in [A::PutObject, A::DeleteObject, A::DeleteObjectVersion, A::AbortMultipartUpload] {
+        assert_eq!(decide(action), Decision::NoGrant, "{action:?}");
+    }
+}
+
+#[test]
+fn tags_of_requests_have_values() {
+    let tags: [Tag; 2] = [("team".into(), "red".into()), ("Size".into(), "".into())];
+    let many = |texts: &[&'static str]| Value::Many(texts.iter().map(|text| (*text).into()).collect());
+    assert_eq!(request_tags(&tags, ConditionKey::RequestObjectTagKeys), many(&["team", "Size"]));
+    let all = request_tags(&tags, ConditionKey::RequestObjectTag);
+    assert_eq!(all, many(&["team", "red", "Size", ""]));
+    assert_eq!(request_tags(&tags, ConditionKey::Prefix), Value::Absent);
+    assert_eq!(request_tags(&[], ConditionKey::RequestObjectTag), Value::Absent);
+    for (wanted, value) in
+        [("team", Value::text("red")), ("SIZE", Value::text("")), ("red", Value::Absent), ("", Value::Absent)]
+    {
+        assert_eq!(one_of(all.clone(), wanted), value, "{wanted}");
+    }
+    assert_eq!(one_of(Value::Unknown, "team"), Value::Unknown);
+}
+
 /// The keys for which no request about objects has a value. Those of the first list may get one
 /// (encryption, ACLs, locks, tags, MFA, lifetimes of sessions); those of the second one belong to
 /// what is only at AWS. Actions of IAM and STS have values for [`KEYS_OF_ACTIONS`].
 #[test]
 fn keys_without_data() {
-    let later = "aws:MultiFactorAuthAge aws:MultiFactorAuthPresent s3:BucketTag/ s3:RequestObjectTag/ \
-        s3:RequestObjectTagKeys s3:object-lock-event-hold s3:object-lock-event-hold-duration-days \
+    let later = "aws:MultiFactorAuthAge aws:MultiFactorAuthPresent s3:BucketTag/ \
+        s3:object-lock-event-hold s3:object-lock-event-hold-duration-days \
         s3:object-lock-legal-hold s3:object-lock-mode s3:object-lock-remaining-retention-days \
         s3:object-lock-retain-until-date s3:x-amz-grant-full-control s3:x-amz-grant-read \
         s3:x-amz-grant-read-acp s3:x-amz-grant-write s3:x-amz-grant-write-acp \
