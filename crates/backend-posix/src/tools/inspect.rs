@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use backend::ObjectAttributes;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode};
-use s3_types::BucketName;
+use s3_types::{BucketName, Tags};
 
 use super::link::{self, Link, LocatedLink};
 use super::locate::{self, LocateError, Located};
@@ -40,6 +40,8 @@ pub struct Inspection {
     pub standing: Standing,
     /// The attributes that S3 shows, if it is an object.
     pub attributes: Option<ObjectAttributes>,
+    /// The tags of the object.
+    pub tags: Tags,
     /// The upload that made it, if one did.
     pub upload_id: Option<String>,
     /// The record, as it is kept.
@@ -192,6 +194,7 @@ fn nothing_of(path: &Path, located: Option<&Located>) -> Inspection {
         stamp: FileStamp { size_bytes: 0, modified_ns: 0 },
         standing: Standing::Other,
         attributes: None,
+        tags: Tags::default(),
         upload_id: None,
         record: None,
         versitygw: false,
@@ -246,11 +249,14 @@ fn fill(
     if inspection.kind == Kind::Directory {
         let record = stored::<DirectoryRecord>(inspection, file, located)?;
         inspection.standing = standing_of_directory(&record, located);
-        inspection.attributes = record.record().and_then(|record| record.attributes());
+        let record = record.record();
+        inspection.tags = record.as_ref().map_or(Tags::default(), |record| record.attached.tags.clone());
+        inspection.attributes = record.and_then(|record| record.attributes());
     } else {
         let record = stored::<ObjectRecord>(inspection, file, located)?;
         inspection.standing = standing(inspection, &record);
         let record = record.record();
+        inspection.tags = record.as_ref().map_or(Tags::default(), |record| record.attached.tags.clone());
         inspection.upload_id = record.as_ref().and_then(|record| record.upload_id.clone());
         let name = inspection.path.to_string_lossy();
         let key = inspection.key.as_deref().unwrap_or(&name);

@@ -9,7 +9,7 @@ use backend_posix::tools::{
     Inspection, Kind, Standing, StoredRecord, VolumeLack, VolumeReport, inspect, volume_of,
 };
 use clap::Args;
-use s3_types::{ObjectMetadata, Timestamp};
+use s3_types::{ObjectMetadata, Tags, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::{Console, FOUND, OK, Places, one_line, shown};
@@ -207,6 +207,9 @@ fn as_text(inspection: &Inspection, volume: Option<&VolumeReport>) -> String {
             line("parts", &parts_text(parts));
         }
     }
+    for (key, value) in inspection.tags.as_slice() {
+        line("tag", &format!("{key}={value}"));
+    }
     if let Some(id) = &inspection.upload_id {
         line("upload", id);
     }
@@ -289,6 +292,7 @@ fn as_json(inspection: &Inspection, volume: Option<&VolumeReport>) -> Value {
         "key": inspection.key,
         "stamp": (inspection.kind != Kind::Other).then(|| stamp_json(inspection.stamp)),
         "object": inspection.attributes.as_ref().map(object_json),
+        "tags": tags_json(&inspection.tags),
         "versitygw": inspection.versitygw,
         "volume": volume.map(volume_json),
         "upload_id": inspection.upload_id,
@@ -330,6 +334,10 @@ fn stamp_json(stamp: FileStamp) -> Value {
         "modified": time(stamp),
         "modified_ns": i64::try_from(stamp.modified_ns).ok(),
     })
+}
+
+fn tags_json(tags: &Tags) -> Value {
+    tags.as_slice().iter().map(|(key, value)| (key.to_string(), Value::from(&**value))).collect()
 }
 
 fn object_json(attributes: &ObjectAttributes) -> Value {
