@@ -272,7 +272,6 @@ class TestErrors:
         [
             ("x-amz-copy-source-server-side-encryption-customer-algorithm", "AES256"),
             ("x-amz-server-side-encryption", "AES256"),
-            ("x-amz-tagging-directive", "REPLACE"),
         ],
     )
     def test_headers_that_ask_for_more(self, bucket, source, name, value):

@@ -16,6 +16,7 @@ from support.wire import Response
 
 DATA = b"the data of the request"
 OLD = b"what was there"
+TAGGING = b"<Tagging><TagSet><Tag><Key>a</Key><Value>1</Value></Tag></TagSet></Tagging>"
 LATE, EARLY = "Wed, 01 Jan 2020 00:00:00 GMT", "Tue, 01 Jan 2019 00:00:00 GMT"
 SERVED = [row.name for row in tables.operations() if row.support == "served"]
 WRONG_ETAG = '"00000000000000000000000000000000"'
@@ -142,6 +143,19 @@ class Scene:
                     "query": {"versioning": ""},
                     "body": self.suspended,
                 }
+            case "PutObjectTagging" | "PutBucketTagging":
+                headers = {"content-md5": content_md5(TAGGING)}
+                at = path if operation == "PutObjectTagging" else bucket_path
+                query = {"tagging": ""}
+                return {"method": "PUT", "path": at, "query": query, "headers": headers, "body": TAGGING}
+            case "GetObjectTagging" | "DeleteObjectTagging":
+                method = operation.removesuffix("ObjectTagging").upper()
+                return {"method": method, "path": path, "query": {"tagging": ""}}
+            case "GetBucketTagging" | "DeleteBucketTagging":
+                request = self.request("PutBucketTagging")
+                expect.ok(self.raw.request(**{"query": {}, **request}), 204)
+                method = operation.removesuffix("BucketTagging").upper()
+                return {"method": method, "path": bucket_path, "query": {"tagging": ""}}
             case "DeletePublicAccessBlock":
                 return {"method": "DELETE", "path": bucket_path, "query": {"publicAccessBlock": ""}}
             case "GetBucketLocation":
@@ -311,8 +325,8 @@ EVERYWHERE: dict[str, list[Case]] = {
         error("CRC32C", "InvalidRequest", x_amz_checksum_crc32=checksum("CRC32", DATA)),
     ],
     "x-amz-storage-class": [ok("STANDARD"), error("GLACIER", "InvalidStorageClass")],
-    "x-amz-tagging": [ok(""), error("a=b", "NotImplemented")],
-    "x-amz-tagging-directive": [ok("COPY"), error("REPLACE", "NotImplemented")],
+    "x-amz-tagging": [ok(""), error("a=b&a=c", "InvalidArgument")],
+    "x-amz-tagging-directive": [ok("COPY"), error("FROB", "InvalidArgument")],
     "x-amz-website-redirect-location": [ok("/x", shows("x-amz-website-redirect-location", "/x"))],
     "x-amz-meta-": [ok("2", shows("x-amz-meta-b", "2"))],
     "cache-control": [ok("no-store", shows("cache-control", "no-store"))],
@@ -370,6 +384,10 @@ RESPONSES = {
     }.items()
 }
 PARTS = {"x-amz-object-attributes": "ObjectParts"}
+OF_TAGGING = {
+    "content-md5": [ok(content_md5(TAGGING)), error(content_md5(b"other"), "BadDigest")],
+    "x-amz-sdk-checksum-algorithm": [error("CRC32", "InvalidRequest")],
+}
 OWN: dict[str, dict[str, list[Case]]] = {
     "PutObject": CONDITIONS,
     "CopyObject": {
@@ -455,6 +473,8 @@ OWN: dict[str, dict[str, list[Case]]] = {
         ],
         "x-amz-sdk-checksum-algorithm": [error("CRC32", "InvalidRequest")],
     },
+    "PutObjectTagging": OF_TAGGING,
+    "PutBucketTagging": OF_TAGGING,
     "CreateBucket": {
         "x-amz-object-ownership": [ok("BucketOwnerEnforced"), error("ObjectWriter", "NotImplemented")],
         "x-amz-bucket-namespace": [ok("global"), error("account-regional", "NotImplemented")],

@@ -294,7 +294,6 @@ class TestUnsetAnswers:
         rule = self.read(bucket, "ownershipControls").child("Rule")
         assert rule["ObjectOwnership"] == "BucketOwnerEnforced"
         assert self.read(bucket, "requestPayment")["Payer"] == "BucketOwner"
-        assert self.read(bucket, "tagging", "key").child("TagSet").text == ""
         for key in (None, "key"):
             acl = self.read(bucket, "acl", key)
             grant = acl.child("AccessControlList").child("Grant")
@@ -314,7 +313,6 @@ class TestUnsetAnswers:
             ("object-lock", "ObjectLockConfigurationNotFoundError"),
             ("publicAccessBlock", "NoSuchPublicAccessBlockConfiguration"),
             ("replication", "ReplicationConfigurationNotFoundError"),
-            ("tagging", "NoSuchTagSet"),
             ("website", "NoSuchWebsiteConfiguration"),
             ("metrics&id=x", "NoSuchConfiguration"),
             ("metrics&continuation-token=x", "MalformedContinuationToken"),
@@ -331,7 +329,7 @@ class TestUnsetAnswers:
         for query in ("legal-hold", "retention"):
             message = "Bucket is missing Object Lock Configuration"
             expect.error(bucket.get("key", query=query), "InvalidRequest", message)
-        for query in ("acl", "tagging", "annotation", "annotation&annotationName=n"):
+        for query in ("acl", "annotation", "annotation&annotationName=n"):
             expect.error(bucket.get("no-key", query=query), "NoSuchKey", Key="no-key")
         response = bucket.get("key", query="annotation&annotationName=n")
         expect.error(response, "NoSuchAnnotation", AnnotationName="n")

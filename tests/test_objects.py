@@ -289,7 +289,6 @@ NOT_IMPLEMENTED_HEADERS = {
     "x-amz-object-lock-mode": "COMPLIANCE",
     "x-amz-object-lock-retain-until-date": "2032-01-01T00:00:00Z",
     "x-amz-object-lock-legal-hold": "ON",
-    "x-amz-tagging": "a=b",
     "x-amz-write-offset-bytes": "0",
 }
 

@@ -181,7 +181,9 @@ class TestV4:
         expect.error(response, "AccessDenied", message, HeadersNotSigned="x-amz-meta-a")
         assert bucket.read("new") == b"data"
 
-    @pytest.mark.parametrize("query", [("x-amz-tagging", "a=b"), ("x-amz-server-side-encryption", "AES256")])
+    @pytest.mark.parametrize(
+        "query", [("x-amz-object-lock-legal-hold", "ON"), ("x-amz-server-side-encryption", "AES256")]
+    )
     def test_meaning_in_the_query_is_not_lost(self, bucket, query):
         response = bucket.raw.fetch(presign(bucket, "PUT", "new", query=[query]), "PUT", b"data")
         expect.error(response, "NotImplemented", re.compile("A header you provided"), Header=query[0])

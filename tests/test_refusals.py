@@ -13,10 +13,12 @@ import pytest
 
 from support import expect, s3_model, tables, xml
 from support.bucket import Bucket, complete_document
+from support.checksums import content_md5
 from support.sigv4 import UNSIGNED
 from support.wire import Response
 
 INVENTED = [f"{word}{number}" for number in range(10) for word in ("frob", "frobName", "x", "2-", "Frob.")]
+TAGGING = b"<Tagging><TagSet><Tag><Key>name</Key><Value/></Tag></TagSet></Tagging>"
 METHODS = ["PUT", "POST", "DELETE"]
 TABLE = {row.name: row for row in tables.operations()}
 # The model has deprecated names for operations, and two that are asked for at other hosts.
@@ -83,6 +85,10 @@ class State:
         self.upload = bucket.create_upload("key")
         self.part = expect.ok(bucket.put_part("key", self.upload, 1, b"part")).etag
         expect.ok(bucket.raw.put(bucket.path(), self.policy("s3:GetObject"), query={"policy": ""}), 204)
+        for path, name in ((bucket.path("key"), b"old"), (bucket.path(), b"name")):
+            tags = TAGGING.replace(b"name", name)
+            headers = {"content-md5": content_md5(tags)}
+            assert bucket.raw.put(path, tags, query={"tagging": ""}, headers=headers).status in (200, 204)
         self.before = self.now()
 
     def policy(self, action: str) -> bytes:
@@ -104,6 +110,8 @@ class State:
             [other.raw.head(other.path()).status for other in (self.empty, self.absent)],
             self.bucket.raw.get(self.bucket.path(), query={"policy": ""}).body,
             self.bucket.raw.get(self.bucket.path(), query={"versioning": ""}).body,
+            self.bucket.get("key", query={"tagging": ""}).body,
+            self.bucket.raw.get(self.bucket.path(), query={"tagging": ""}).status,
         )
 
     def write(self, name: str) -> Write:
@@ -116,12 +124,22 @@ class State:
         md5 = base64.b64encode(hashlib.md5(many).digest()).decode()
         parts = complete_document([(1, self.part)])
         suspended = xml.element("VersioningConfiguration", Status="Suspended").encode()
+        none = b"<Tagging/>"
+        md5_of_none = content_md5(none)
         return {
             "CreateBucket": Write("PUT", self.absent.path()),
             "DeleteBucket": Write("DELETE", self.empty.path()),
             "PutBucketPolicy": Write("PUT", bucket, (("policy", ""),), body=self.policy("s3:PutObject")),
             "PutBucketVersioning": Write("PUT", bucket, (("versioning", ""),), body=suspended),
             "DeleteBucketPolicy": Write("DELETE", bucket, (("policy", ""),)),
+            "PutObjectTagging": Write(
+                "PUT", key, (("tagging", ""),), (("content-md5", content_md5(TAGGING)),), TAGGING
+            ),
+            "DeleteObjectTagging": Write("DELETE", key, (("tagging", ""),)),
+            "PutBucketTagging": Write(
+                "PUT", bucket, (("tagging", ""),), (("content-md5", md5_of_none),), none
+            ),
+            "DeleteBucketTagging": Write("DELETE", bucket, (("tagging", ""),)),
             "DeletePublicAccessBlock": Write("DELETE", bucket, (("publicAccessBlock", ""),)),
             "PutObject": Write("PUT", key, body=b"evil"),
             "CopyObject": Write("PUT", key, headers=(source,)),
@@ -176,7 +194,11 @@ def must_succeed_without(state: State, name: str, signing: str) -> None:
 def test_a_parameter_that_is_not_understood_changes_nothing(state, name, signing):
     write = state.write(name)
     # Its own. The others are of other operations, which are served.
-    others = {"POST Object": {"uploads"}, "DeleteBucket": {"policy", "publicAccessBlock"}}
+    others = {
+        "POST Object": {"uploads"},
+        "DeleteBucket": {"policy", "publicAccessBlock", "tagging"},
+        "DeleteObject": {"tagging"},
+    }
     own = {parameter for parameter, _ in write.query} | others.get(name, set())
     for parameter, value in itertools.product([*s3_model.all_parameters(), *INVENTED], ["", "x"]):
         if parameter not in own:

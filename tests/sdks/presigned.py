@@ -156,6 +156,12 @@ def put_with_checksum(bucket: Bucket, url: Presigned) -> None:
         put(bucket, url)
 
 
+def put_tagged(bucket: Bucket, url: Presigned) -> None:
+    put(bucket, url)
+    answer = bucket.get(f"presigned/{url.case}", query={"tagging": ""})
+    assert b"<Tag><Key>a</Key><Value>b</Value></Tag>" in answer.body
+
+
 def put_refused(bucket: Bucket, url: Presigned) -> None:
     """With what this server lacks."""
     url.send(BODY).must_be(501, b"NotImplemented")
@@ -218,7 +224,7 @@ CASES: dict[str, Callable[[Bucket, Presigned], object]] = {
     "put-if-none-match": put_once,
     "put-content-length": put_with_length,
     "put-sha256": put_with_checksum,
-    "put-tagging": put_refused,
+    "put-tagging": put_tagged,
     "put-encrypted": put_refused,
     "get": get,
     "get-overrides": get_overrides,
@@ -231,7 +237,7 @@ CASES: dict[str, Callable[[Bucket, Presigned], object]] = {
 VARIANTS: dict[str, Callable[[Bucket, Presigned], object]] = {
     "put-if-none-match-in-query": put_once,
     "put-sha256-in-query": put_with_checksum,
-    "put-tagging-in-query": put_refused,
+    "put-tagging-in-query": put_tagged,
     "get-checksum-unsigned": get_checksum_unsigned,
 }
 UPLOAD = ("create", "part-1", "part-2", "complete")

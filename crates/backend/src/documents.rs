@@ -39,6 +39,7 @@ kinds! {
     Lifecycle "lifecycle configuration" false
     Inventory "inventory configurations" false
     Notification "notification configuration" false
+    Tagging "tags" false
 }
 
 /// Documents by kind, as bytes: the storage does not interpret them.

@@ -206,6 +206,8 @@ fn may_have_checksum(operation: Operation) -> bool {
             | Op::CreateBucket
             | Op::PutBucketPolicy
             | Op::PutBucketVersioning
+            | Op::PutObjectTagging
+            | Op::PutBucketTagging
     )
 }
 
@@ -214,7 +216,13 @@ fn honours_parameter(operation: Operation, name: &str, signed: Signed) -> bool {
     use Operation as Op;
     match name {
         "x-id" => true,
-        "versionId" => operation == Op::DeleteObject,
+        "versionId" => {
+            matches!(operation, Op::DeleteObject | Op::PutObjectTagging | Op::DeleteObjectTagging)
+        }
+        "tagging" => matches!(
+            operation,
+            Op::PutObjectTagging | Op::DeleteObjectTagging | Op::PutBucketTagging | Op::DeleteBucketTagging
+        ),
         "uploads" => operation == Op::CreateMultipartUpload,
         "delete" => operation == Op::DeleteObjects,
         "publicAccessBlock" => operation == Op::DeletePublicAccessBlock,

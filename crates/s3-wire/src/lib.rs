@@ -18,6 +18,7 @@ mod regions;
 pub mod route;
 mod split;
 pub mod subresource;
+pub mod tags;
 pub mod target;
 pub mod time;
 pub mod unset;

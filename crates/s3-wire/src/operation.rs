@@ -183,9 +183,9 @@ macro_rules! for_each_operation {
             GetBucketRequestPayment Get Bucket Sub("requestPayment"), GetBucketRequestPayment unset
             PutBucketRequestPayment Put Bucket Sub("requestPayment"), PutBucketRequestPayment refused
             CreateSession Get Bucket Sub("session"), CreateSession refused
-            GetBucketTagging Get Bucket Sub("tagging"), GetBucketTagging unset
-            PutBucketTagging Put Bucket Sub("tagging"), PutBucketTagging refused
-            DeleteBucketTagging Delete Bucket Sub("tagging"), PutBucketTagging refused
+            GetBucketTagging Get Bucket Sub("tagging"), GetBucketTagging served
+            PutBucketTagging Put Bucket Sub("tagging"), PutBucketTagging served
+            DeleteBucketTagging Delete Bucket Sub("tagging"), PutBucketTagging served
             GetBucketVersioning Get Bucket Sub("versioning"), GetBucketVersioning served
             PutBucketVersioning Put Bucket Sub("versioning"), PutBucketVersioning served
             GetBucketWebsite Get Bucket Sub("website"), GetBucketWebsite unset
@@ -215,9 +215,9 @@ macro_rules! for_each_operation {
             PutObjectLegalHold Put Object Sub("legal-hold"), PutObjectLegalHold refused
             GetObjectRetention Get Object Sub("retention"), GetObjectRetention unset
             PutObjectRetention Put Object Sub("retention"), PutObjectRetention refused
-            GetObjectTagging Get Object Sub("tagging"), GetObjectTagging unset
-            PutObjectTagging Put Object Sub("tagging"), PutObjectTagging refused
-            DeleteObjectTagging Delete Object Sub("tagging"), DeleteObjectTagging refused
+            GetObjectTagging Get Object Sub("tagging"), GetObjectTagging served
+            PutObjectTagging Put Object Sub("tagging"), PutObjectTagging served
+            DeleteObjectTagging Delete Object Sub("tagging"), DeleteObjectTagging served
             GetObjectTorrent Get Object Sub("torrent"), GetObjectTorrent unset
             RenameObject Put Object Sub("renameObject"), PutObject refused
             RestoreObject Post Object Sub("restore"), RestoreObject refused

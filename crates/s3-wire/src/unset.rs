@@ -34,7 +34,7 @@ impl UnsetRequest<'_> {
     pub fn asks_for_object(&self) -> bool {
         use Operation as Op;
         match self.operation {
-            Op::GetObjectAcl | Op::GetObjectTagging | Op::ListObjectAnnotations => true,
+            Op::GetObjectAcl | Op::ListObjectAnnotations => true,
             Op::GetObjectAnnotation => self.query.get_non_empty("annotationName").is_some(),
             _ => false,
         }
@@ -53,7 +53,6 @@ impl UnsetRequest<'_> {
             Op::GetBucketNotificationConfiguration => empty("NotificationConfiguration"),
             Op::GetBucketOwnershipControls => ownership(),
             Op::GetBucketRequestPayment => leaf("RequestPaymentConfiguration", "Payer", "BucketOwner"),
-            Op::GetObjectTagging => nested_empty("Tagging", "TagSet"),
             Op::ListObjectAnnotations => self.annotations()?,
             _ => self.list()?,
         };
@@ -103,7 +102,6 @@ impl UnsetRequest<'_> {
             Op::GetObjectLockConfiguration => ErrorCode::ObjectLockConfigurationNotFoundError,
             Op::GetPublicAccessBlock => ErrorCode::NoSuchPublicAccessBlockConfiguration,
             Op::GetBucketReplication => ErrorCode::ReplicationConfigurationNotFoundError,
-            Op::GetBucketTagging => ErrorCode::NoSuchTagSet,
             Op::GetBucketWebsite => ErrorCode::NoSuchWebsiteConfiguration,
             Op::GetObjectLegalHold | Op::GetObjectRetention => {
                 let message = "Bucket is missing Object Lock Configuration";
@@ -157,12 +155,6 @@ fn empty(root: &'static str) -> String {
     Writer::document(root, 0).finish()
 }
 
-fn nested_empty(root: &'static str, child: &str) -> String {
-    let mut writer = Writer::document(root, 32);
-    writer.empty(child);
-    writer.finish()
-}
-
 fn leaf(root: &'static str, name: &str, text: &str) -> String {
     let mut writer = Writer::document(root, 64);
     writer.text(name, text);
@@ -203,7 +195,6 @@ mod tests {
         assert!(ok(Operation::GetBucketAcl).contains(
             "<Owner><ID>0a</ID></Owner><AccessControlList><Grant><Grantee xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:type=\"CanonicalUser\"><ID>0a</ID></Grantee><Permission>FULL_CONTROL"
         ));
-        assert!(ok(Operation::GetObjectTagging).contains("<TagSet"));
         assert_eq!(
             ask(Operation::GetBucketEncryption, ""),
             Err("ServerSideEncryptionConfigurationNotFoundError")

@@ -10,14 +10,15 @@ use std::path::{Path, PathBuf};
 use s3_types::{
     Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, CompletedPart, ETag, ETagCondition, Timestamp,
 };
+use s3_wire::tags::{Tagged, checked};
 use s3_wire::xml::{
     AttributePart, AttributeParts, AttributePartsPage, CompleteUploadRequest, CompleteUploadResult,
     CopyObjectResult, CopyPartResult, CreateBucketConfiguration, DECLARATION, DeleteMarker,
     DeleteObjectsRequest, DeleteOutcome, InitiateUploadResult, KeyEncoding, ListBucketsResult,
     ListObjectVersionsResult, ListObjectsResult, ListObjectsV2Result, ListPartsResult, ListUploadsResult,
     ListedBucket, ListedMarker, ListedObject, ListedPart, ListedUpload, ListedVersion,
-    ObjectAttributesResult, Owner, VersioningStatus, Writer, delete_result, location_constraint,
-    policy_status, versioning_configuration, without_declaration,
+    ObjectAttributesResult, Owner, TaggingRequest, VersioningStatus, Writer, delete_result,
+    location_constraint, policy_status, tagging, versioning_configuration, without_declaration,
 };
 use s3_wire::{ErrorCode, Result, S3Error};
 
@@ -74,6 +75,14 @@ fn describe_complete(request: CompleteUploadRequest) -> Vec<String> {
     request.parts.into_iter().map(line).collect()
 }
 
+/// The tags, and S3's error if an object may not have them.
+fn describe_tags(request: TaggingRequest) -> Vec<String> {
+    let mut lines: Vec<_> = request.tags.iter().map(|(key, value)| format!("{key:?} {value:?}")).collect();
+    let checked = checked(request.tags, Tagged::Object);
+    lines.extend(checked.err().map(|error| format!("{error} {:?}", error.details())));
+    lines
+}
+
 /// The file's name up to the first dot says what it is a body of.
 #[test]
 fn requests() {
@@ -91,6 +100,7 @@ fn requests() {
             "create-bucket" => {
                 describe(CreateBucketConfiguration::parse(&mut body.as_slice()), |c| vec![format!("{c:?}")])
             }
+            "tagging" => describe(TaggingRequest::parse(&mut body.as_slice()), describe_tags),
             "versioning" => {
                 describe(VersioningStatus::parse(&mut body.as_slice()), |status| vec![format!("{status:?}")])
             }
@@ -441,6 +451,38 @@ fn attributes() {
         object_size: Some(15 << 20),
     };
     render("attributes.all", &all.render());
+}
+
+#[test]
+fn tags() {
+    render("tagging.empty", &tagging(&[]));
+    render("tagging", &tagging(&[("a&b".into(), "<c>".into()), ("tag2".into(), "".into())]));
+}
+
+/// Each sentence was recorded at Amazon S3, but for those of too many tags.
+#[test]
+fn tags_that_are_refused() {
+    let tag = |key: &str, value: &str| (key.into(), value.into());
+    let many = |count: usize| (0..count).map(|n| tag(&n.to_string(), "")).collect::<Vec<_>>();
+    let cases = [
+        vec![tag("Key1", "Val1"), tag("Key1", "Val1")],
+        vec![tag("Key1,Key2", "Val1")],
+        vec![tag("Key1", "Val1,Val2")],
+        vec![tag("aws:prefixed", "Val1")],
+        many(11),
+        many(51),
+    ];
+    let mut text = String::new();
+    for (tags, of) in
+        cases.iter().flat_map(|tags| [Tagged::Object, Tagged::Bucket, Tagged::NewBucket].map(|of| (tags, of)))
+    {
+        let line = match checked(tags.clone(), of) {
+            Ok(tags) => format!("{of:?}: {} tags\n", tags.len()),
+            Err(error) => format!("{of:?}: {error} {:?}\n", error.details()),
+        };
+        text.push_str(&line);
+    }
+    compare(&golden("responses").join("tagging.refused.txt"), &text);
 }
 
 #[test]

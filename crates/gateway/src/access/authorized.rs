@@ -5,15 +5,17 @@ use backend::{
     AbortRequest, Backend, BackendError, BucketPage, BucketTag, ChangeBucketRequest, CompleteRequest,
     Context, Copied, CopyPartRequest, CopyRequest, CopySide, CopySource, CreateBucketRequest,
     CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentChanges, DocumentKind, ListBucketsQuery,
-    ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectCheck, ObjectRead, ObjectRef,
-    ObjectWriter, OwnerChange, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest,
-    Result, UploadPage, UploadReceipt, VersionPage, VersionRef, WriteReceipt,
+    ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectRead, ObjectRef, ObjectTags,
+    ObjectWriter, OwnerChange, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, PutTagsRequest,
+    ReadRequest, Result, TagsReceipt, TagsRequest, UploadPage, UploadReceipt, VersionPage, VersionRef,
+    WriteReceipt,
 };
 use bytes::Bytes;
-use iam::Resource;
-use s3_types::{ActionSet, BucketName, Digests, ObjectKey, S3Action, VersionId};
+use iam::{Decision, Resource, Values};
+use s3_types::{ActionSet, BucketName, Digests, ObjectKey, S3Action, Tags, VersionId};
 
 use super::asker::Asker;
+use super::copied_tags::{Check, CopiedTags};
 use super::subject::Subject;
 
 /// The permission to do some actions with one resource, and the storage to do them.
@@ -30,7 +32,8 @@ pub struct Authorized<'a> {
     resource: Resource<'a>,
     actions: ActionSet,
     sight: Sight<'a>,
-    check: Option<Arc<dyn ObjectCheck>>,
+    check: Check,
+    copied_tags: Option<CopiedTags>,
 }
 
 /// The answer to whether the requester may know which keys the bucket has.
@@ -51,10 +54,10 @@ impl<'a> Authorized<'a> {
         asker: &'a Asker<'a>,
         subject: Subject<'a>,
         actions: ActionSet,
-        check: Option<Arc<dyn ObjectCheck>>,
+        check: Check,
     ) -> Self {
         let sight = Sight::Ask(asker, subject);
-        Self { backend, cx, resource: subject.resource, actions, sight, check }
+        Self { backend, cx, resource: subject.resource, actions, sight, check, copied_tags: None }
     }
 
     /// Returns the same permission for work that may go on after the request has ended.
@@ -67,6 +70,7 @@ impl<'a> Authorized<'a> {
             actions: self.actions,
             may_list: self.may_list(),
             check: self.check.clone(),
+            copied_tags: self.copied_tags.clone(),
         }
     }
 
@@ -164,9 +168,43 @@ impl<'a> Authorized<'a> {
         self.backend.get_object(self.cx, request).await.map_err(|error| self.hide(error))
     }
 
-    /// `s3:PutObject`: begins a write, which [`Authorized::commit`] ends.
+    /// `s3:GetObjectTagging`, or `s3:GetObjectVersionTagging`: returns the tags of an object.
+    pub async fn object_tags(&self, request: TagsRequest<'_>) -> Result<ObjectTags> {
+        let action = by_version(S3Action::GetObjectTagging, request.object);
+        self.require(action, of_object(request.object))?;
+        let request = TagsRequest { check: self.check.as_ref(), ..request };
+        self.backend.object_tags(self.cx, request).await.map_err(|error| self.hide(error))
+    }
+
+    /// `s3:PutObjectTagging`, or `s3:DeleteObjectTagging` for no tags, or the action like it for
+    /// versions: replaces the tags of an object.
+    pub async fn put_object_tags(
+        &self,
+        action: S3Action,
+        request: PutTagsRequest<'_>,
+    ) -> Result<TagsReceipt> {
+        let removes = action == S3Action::DeleteObjectTagging && request.tags.is_empty();
+        let action = if removes { action } else { S3Action::PutObjectTagging };
+        self.require(by_version(action, request.object), of_object(request.object))?;
+        let request = PutTagsRequest { check: self.check.as_ref(), ..request };
+        self.backend.put_object_tags(self.cx, request).await.map_err(|error| self.hide(error))
+    }
+
+    /// True if the requester may know how many tags an object has. `values` has the values of the
+    /// condition keys that depend on the operation. It is false if that depends on the tags.
+    pub fn may_count_tags(&self, object: ObjectRef<'_>, values: &Values<'_>) -> bool {
+        let action = by_version(S3Action::GetObjectTagging, object);
+        match self.sight {
+            Sight::Ask(asker, subject) => asker.decide(action, subject, values) == Decision::Allow,
+            Sight::Decided(_) => false,
+        }
+    }
+
+    /// `s3:PutObject`, and `s3:PutObjectTagging` if there are tags: begins a write, which
+    /// [`Authorized::commit`] ends.
     pub async fn put_object(&self, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
         self.require(S3Action::PutObject, of_object(request.object))?;
+        self.require_for_tags(&request.options.tags, request.object)?;
         let request = PutRequest { check: self.check.as_ref(), ..request };
         self.backend.put_object(self.cx, request).await.map_err(|error| self.hide(error))
     }
@@ -185,7 +223,9 @@ impl<'a> Authorized<'a> {
         self.backend.delete_object(self.cx, request).await.map_err(|error| self.hide(error))
     }
 
-    /// `s3:PutObject`, and the permission to read the source: copies an object.
+    /// `s3:PutObject`, and the permission to read the source: copies an object. If the request has
+    /// tags, `s3:PutObjectTagging`; if it keeps the source's, the source has to have the permission
+    /// for that ([`Authorized::with_copied_tags`]).
     pub async fn copy_object(
         &self,
         source: &Authorized<'_>,
@@ -193,15 +233,23 @@ impl<'a> Authorized<'a> {
     ) -> Result<Copied<WriteReceipt>> {
         self.require(S3Action::PutObject, of_object(request.target))?;
         source.require(read_action(request.source.object), of_object(request.source.object))?;
-        let from = CopySource { check: source.check.as_ref(), ..request.source };
+        let of_source = match &request.tags {
+            Some(tags) => {
+                self.require_for_tags(tags, request.target)?;
+                source.check.clone()
+            }
+            None => source.check_with_tags()?,
+        };
+        let from = CopySource { check: of_source.as_ref(), ..request.source };
         let request = CopyRequest { source: from, check: self.check.as_ref(), ..request };
         let copied = self.backend.copy_object(self.cx, request).await;
         copied.map_err(|error| self.hide_of_copy(source, error))
     }
 
-    /// `s3:PutObject`: begins a multipart upload.
+    /// `s3:PutObject`, and `s3:PutObjectTagging` if there are tags: begins a multipart upload.
     pub async fn create_upload(&self, request: CreateUploadRequest<'_>) -> Result<UploadReceipt> {
         self.require_without_object(S3Action::PutObject, request.object)?;
+        self.require_for_tags(&request.upload.tags, request.object)?;
         self.backend.create_upload(self.cx, request).await
     }
 
@@ -265,8 +313,25 @@ impl<'a> Authorized<'a> {
         if self.actions.has(action) && self.resource == resource {
             return Ok(());
         }
-        let operation = "use a permission that was not asked for";
-        Err(BackendError::Io { operation, source: io::Error::other(action.as_str()) })
+        Err(not_asked_for(action))
+    }
+
+    fn require_for_tags(&self, tags: &Tags, object: ObjectRef<'_>) -> Result<()> {
+        if tags.is_empty() { Ok(()) } else { self.require(S3Action::PutObjectTagging, of_object(object)) }
+    }
+
+    /// Adds the permission to copy the tags of this object.
+    pub fn with_copied_tags(mut self, tags: CopiedTags) -> Self {
+        self.copied_tags = Some(tags);
+        self
+    }
+
+    /// Returns the check of a copy that keeps the tags of this object.
+    fn check_with_tags(&self) -> Result<Check> {
+        match &self.copied_tags {
+            Some(tags) => Ok(tags.after(self.check.clone())),
+            None => Err(not_asked_for(S3Action::GetObjectTagging)),
+        }
     }
 
     fn may_list(&self) -> bool {
@@ -305,7 +370,8 @@ pub struct Detached {
     key: Option<ObjectKey>,
     actions: ActionSet,
     may_list: bool,
-    check: Option<Arc<dyn ObjectCheck>>,
+    check: Check,
+    copied_tags: Option<CopiedTags>,
 }
 
 impl Detached {
@@ -318,8 +384,14 @@ impl Detached {
             actions: self.actions,
             sight: Sight::Decided(self.may_list),
             check: self.check.clone(),
+            copied_tags: self.copied_tags.clone(),
         }
     }
+}
+
+fn not_asked_for(action: S3Action) -> BackendError {
+    let operation = "use a permission that was not asked for";
+    BackendError::Io { operation, source: io::Error::other(action.as_str()) }
 }
 
 fn of_bucket(bucket: &BucketName) -> Resource<'_> {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use backend::{NotAllowed, ObjectCheck};
 use iam::{
     Authorizer, BucketRules, ConditionKey, Decision, KnownObject, Question, Requester, Resource, Values,
+    request_tags,
 };
 use policy::Value;
-use s3_types::{ActionSet, BucketName, NeededFacts, ObjectFacts, ObjectKey};
+use s3_types::{ActionSet, BucketName, NeededFacts, ObjectFacts, ObjectKey, Tag};
 
 use super::asker::{Asker, decide_noted, has_ended};
 use super::subject::Subject;
@@ -55,14 +56,16 @@ impl Deferred {
     }
 }
 
-impl ObjectCheck for Deferred {
-    fn needs(&self) -> NeededFacts {
-        self.needs
-    }
-
-    fn check(&self, object: Option<&ObjectFacts<'_>>) -> Result<(), NotAllowed> {
-        let object = object.map_or(KnownObject::Missing, KnownObject::Facts);
+impl Deferred {
+    /// Decides with the facts about the object. `tags` are those that the request sets, if they
+    /// were not known before.
+    pub fn decide(&self, object: KnownObject<'_>, tags: Option<&[Tag]>) -> Result<(), NotAllowed> {
+        let is_of_tags =
+            |key| matches!(key, ConditionKey::RequestObjectTag | ConditionKey::RequestObjectTagKeys);
         let value = |key: ConditionKey| {
+            if let Some(tags) = tags.filter(|_| is_of_tags(key)) {
+                return request_tags(tags, key);
+            }
             let value = self.values.iter().find(|(of, _)| *of == key);
             value.map_or(Value::Absent, |(_, value)| value.as_borrowed())
         };
@@ -83,5 +86,15 @@ impl ObjectCheck for Deferred {
         };
         // A write may have gone on for long.
         if !has_ended(&self.requester) && self.actions.iter().all(allows) { Ok(()) } else { Err(NotAllowed) }
+    }
+}
+
+impl ObjectCheck for Deferred {
+    fn needs(&self) -> NeededFacts {
+        self.needs
+    }
+
+    fn check(&self, object: Option<&ObjectFacts<'_>>) -> Result<(), NotAllowed> {
+        self.decide(object.map_or(KnownObject::Missing, KnownObject::Facts), None)
     }
 }

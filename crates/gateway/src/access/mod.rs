@@ -3,6 +3,7 @@
 
 mod asker;
 mod authorized;
+mod copied_tags;
 mod deferred;
 mod rules;
 mod storage;
@@ -12,6 +13,7 @@ mod tests;
 
 pub use asker::{Asker, has_ended};
 pub use authorized::{Authorized, Detached};
+pub use copied_tags::CopiedTags;
 pub use rules::KnownRules;
 pub use storage::{Refused, Storage};
 pub use subject::Subject;

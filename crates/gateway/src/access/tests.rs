@@ -10,8 +10,9 @@ use backend::{
     AbortRequest, Backend, BackendError, BucketTag, Call, CallObserver, CompleteRequest, CompleteUpload,
     Context, CopyPartRequest, CopyRequest, CopySource, CreateBucketRequest, CreateUploadRequest,
     DeleteMarker, DeleteRequest, DocumentChanges, DocumentKind, ListBucketsQuery, ListObjectsQuery,
-    ListPartsQuery, ListUploadsQuery, Metered, NewUpload, ObjectRef, PutPartRequest, PutRequest, ReadRequest,
-    ReadSelector, Result, UploadReceipt, UploadRef, WriteOptions, WriteReceipt,
+    ListPartsQuery, ListUploadsQuery, Metered, NewUpload, ObjectRef, PutPartRequest, PutRequest,
+    PutTagsRequest, ReadRequest, ReadSelector, Result, TagsRequest, UploadReceipt, UploadRef, WriteOptions,
+    WriteReceipt,
 };
 use backend_null::NullBackend;
 use backend_posix::{Options, PosixBackend};
@@ -22,7 +23,7 @@ use iam::{Account, AccountId, Authorizer, BucketRules, Decision, Question, Reque
 use policy::Value;
 use s3_types::{
     ActionSet, BucketName, CompletedPart, Conditions, Digests, ETag, ETagCondition, ObjectKey, S3Action,
-    Timestamp, UploadId, VersionId,
+    Tags, Timestamp, UploadId, VersionId,
 };
 
 use super::{Asker, Authorized, Refused, Storage, Subject};
@@ -125,7 +126,7 @@ impl Scene {
             source: source(object),
             target: self.target(),
             metadata: None,
-            tags: None,
+            tags: Some(Tags::default()),
             website_redirect_location: None,
             checksum_algorithm: None,
             conditions: Conditions::default(),
@@ -178,6 +179,10 @@ fn source(object: ObjectRef<'_>) -> CopySource<'_> {
     CopySource { object, conditions: Conditions::default(), check: None }
 }
 
+fn one_tag() -> Tags {
+    Tags::new(vec![("a".into(), "1".into())], 10).unwrap()
+}
+
 fn put(object: ObjectRef<'_>, conditions: Conditions) -> PutRequest<'_> {
     PutRequest { object, options: WriteOptions { conditions, ..WriteOptions::default() }, check: None }
 }
@@ -193,7 +198,7 @@ const SERVICE: usize = 3;
 
 /// Every method that asks the storage for something: its action, what it acts on, and the call that
 /// it makes.
-const USES: [(S3Action, usize, Call, Use); 28] = [
+const USES: [(S3Action, usize, Call, Use); 31] = [
     (S3Action::ListAllMyBuckets, SERVICE, Call::ListBuckets, |_, a, _| {
         async { a.list_buckets(&ListBucketsQuery::default()).await.map(drop) }.boxed()
     }),
@@ -239,6 +244,17 @@ const USES: [(S3Action, usize, Call, Use); 28] = [
     }),
     (S3Action::GetObjectVersion, OBJECT, Call::GetObject, |s, a, _| {
         async { a.get_object(s.read(s.version())).await.map(drop) }.boxed()
+    }),
+    (S3Action::GetObjectTagging, OBJECT, Call::ObjectTags, |s, a, _| {
+        async { a.object_tags(TagsRequest { object: s.object(), check: None }).await.map(drop) }.boxed()
+    }),
+    (S3Action::PutObjectTagging, OBJECT, Call::PutObjectTags, |s, a, _| {
+        let request = PutTagsRequest { object: s.object(), tags: one_tag(), check: None };
+        async { a.put_object_tags(S3Action::DeleteObjectTagging, request).await.map(drop) }.boxed()
+    }),
+    (S3Action::DeleteObjectVersionTagging, OBJECT, Call::PutObjectTags, |s, a, _| {
+        let request = PutTagsRequest { object: s.version(), tags: Tags::default(), check: None };
+        async { a.put_object_tags(S3Action::DeleteObjectTagging, request).await.map(drop) }.boxed()
     }),
     (S3Action::PutObject, OBJECT, Call::PutObject, |s, a, _| {
         async { a.put_object(put(s.object(), Conditions::default())).await.map(drop) }.boxed()
@@ -375,6 +391,33 @@ async fn a_copy_needs_permission_for_its_source() {
                 assert_eq!(reached, calls[..if is_enough { 2 } else { 0 }]);
             }
         }
+    }
+}
+
+/// Tags need a permission of their own, whether they come with a write, an upload or a copy.
+#[tokio::test]
+async fn tags_need_their_own_permission() {
+    let scene = Scene::new(Arc::new(NullBackend::new()));
+    let (everything, resources) = (only(all_actions()), scene.resources());
+    let asker = scene.asker(&everything);
+    let source = scene.allowed(&asker, resources[OBJECT], S3Action::GetObject.into());
+    let put_object = ActionSet::from(S3Action::PutObject);
+    for (actions, is_enough) in [(put_object, false), (put_object.and(S3Action::PutObjectTagging), true)] {
+        let target = scene.allowed(&asker, resources[OTHER], actions);
+        let object = scene.copy(scene.object()).target;
+        let copy = CopyRequest { tags: Some(one_tag()), ..scene.copy(scene.object()) };
+        let kept = CopyRequest { tags: None, ..scene.copy(scene.object()) };
+        let mut write = put(object, Conditions::default());
+        write.options.tags = one_tag();
+        let upload = NewUpload { tags: one_tag(), ..NewUpload::default() };
+        let results = [
+            target.copy_object(&source, copy).await.map(drop),
+            target.put_object(write).await.map(drop),
+            target.create_upload(CreateUploadRequest { object, upload }).await.map(drop),
+        ];
+        assert!(results.iter().all(|result| is_misuse(result) != is_enough), "{results:?}");
+        // The source has no permission for its tags to be copied.
+        assert!(is_misuse(&target.copy_object(&source, kept).await.map(drop)));
     }
 }
 

@@ -75,6 +75,7 @@ mod handlers {
         location::GetBucketLocation,
         policy::{DeleteBucketPolicy, GetBucketPolicy, GetBucketPolicyStatus, PutBucketPolicy},
         public_access_block::DeletePublicAccessBlock,
+        tagging::{DeleteBucketTagging, GetBucketTagging, PutBucketTagging},
         versioning::{GetBucketVersioning, PutBucketVersioning},
     };
     pub use super::object::{
@@ -87,6 +88,7 @@ mod handlers {
         list_v2::ListObjectsV2,
         list_versions::ListObjectVersions,
         put::PutObject,
+        tagging::{DeleteObjectTagging, GetObjectTagging, PutObjectTagging},
     };
     pub use super::upload::{
         abort::AbortMultipartUpload, complete::CompleteMultipartUpload, copy_part::UploadPartCopy,

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use iam::ConditionKey;
 use policy::Value;
+use s3_types::{ActionSet, S3Action, Tags};
 
 use crate::call::Call;
 
@@ -13,6 +14,11 @@ pub fn of_new_object<'v>(call: &Call<'v>, key: ConditionKey) -> Value<'v> {
         ConditionKey::ObjectCreationOperation => Value::text("true"),
         _ => of_new_upload(call, key),
     }
+}
+
+/// Returns the actions for a request that sets these tags on a new object, besides `others`.
+pub fn with_tags(tags: &Tags, others: ActionSet) -> ActionSet {
+    if tags.is_empty() { others } else { others.and(S3Action::PutObjectTagging) }
 }
 
 /// Returns the value of a condition key for a request that begins an upload.

@@ -330,6 +330,8 @@ async fn the_rules_of_the_bucket_go_with_the_question() {
         [
             question("PutObject bkt/copy", tree, &ours),
             question("GetObject theirs/k", other, &theirs),
+            question("GetObjectTagging theirs/k", other, &theirs),
+            question("PutObjectTagging bkt/copy", tree, &ours),
             question("ListBucket theirs", other, &theirs),
             question("ListBucket bkt", tree, &ours),
         ]

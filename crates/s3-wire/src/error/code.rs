@@ -67,6 +67,7 @@ codes! {
     InvalidRedirectLocation 400 "The website redirect location must have a prefix of 'http://' or 'https://' or '/'."
     InvalidRequest 400 "Invalid Request"
     InvalidStorageClass 400 "The storage class you specified is not valid"
+    InvalidTag 400 "The tag provided was not a valid tag. This error can occur if the tag did not pass input validation."
     InvalidToken 400 "The provided token is malformed or otherwise invalid."
     InvalidURI 400 "Couldn't parse the specified URI."
     KeyTooLongError 400 "Your key is too long"

@@ -49,6 +49,16 @@ impl ChecksumRequest {
         Ok(Self { algorithm, value, trailer, content_md5 })
     }
 
+    /// Reads the headers of a request whose body S3 wants a digest of; `InvalidRequest` if there is
+    /// none.
+    pub fn required(headers: &HeaderMap) -> Result<Self> {
+        let request = Self::parse(headers)?;
+        if request.algorithm.is_none() && request.content_md5.is_none() {
+            return Err(invalid("Missing required header for this request: Content-MD5 OR x-amz-checksum-*"));
+        }
+        Ok(request)
+    }
+
     /// Reads only `Content-MD5`, for CompleteMultipartUpload: its `x-amz-checksum-*` are the
     /// object's, not the body's; see [`complete_checksum`].
     pub fn parse_content_md5(headers: &HeaderMap) -> Result<Self> {

@@ -14,6 +14,7 @@ mod metadata;
 mod range;
 mod response;
 mod semantics;
+mod tagging;
 mod text;
 mod token;
 mod words;
@@ -40,5 +41,6 @@ pub use semantics::{
     check_value, describes_body, expected_bucket_owner, hoist_query, is_hoisted, is_of_signature,
     source_expected_bucket_owner, stands_for_header,
 };
+pub use tagging::{TaggingDirective, object_tags, tagging_directive};
 pub use text::{all_values, first_value, has};
 pub use token::ListStart;

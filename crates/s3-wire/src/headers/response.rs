@@ -19,6 +19,7 @@ const USER_METADATA_ENTRIES_MAX: usize = 1000;
 const CHECKSUM_TYPE: HeaderName = HeaderName::from_static("x-amz-checksum-type");
 const MISSING_META: HeaderName = HeaderName::from_static("x-amz-missing-meta");
 const PARTS_COUNT: HeaderName = HeaderName::from_static("x-amz-mp-parts-count");
+const TAGGING_COUNT: HeaderName = HeaderName::from_static("x-amz-tagging-count");
 const REDIRECT_LOCATION: HeaderName = HeaderName::from_static("x-amz-website-redirect-location");
 const DEFAULT_CONTENT_TYPE: HeaderValue = HeaderValue::from_static("binary/octet-stream");
 
@@ -36,6 +37,9 @@ pub struct ObjectHeaders<'a> {
     pub checksum: Option<&'a Checksum>,
     /// The value of `x-amz-mp-parts-count`; only to be set if the request asks for a part.
     pub parts_count: Option<usize>,
+    /// The value of `x-amz-tagging-count`; only to be set if there are tags, and if the requester
+    /// may read them.
+    pub tag_count: Option<usize>,
 }
 
 impl ObjectHeaders<'_> {
@@ -58,6 +62,9 @@ impl ObjectHeaders<'_> {
         }
         if let Some(count) = self.parts_count {
             headers.insert(PARTS_COUNT, HeaderValue::from(count));
+        }
+        if let Some(count) = self.tag_count {
+            headers.insert(TAGGING_COUNT, HeaderValue::from(count));
         }
     }
 
@@ -198,7 +205,8 @@ mod tests {
         let etag = ETag::Multipart { md5: [0xab; 16], parts: 2 };
         let last_modified = Timestamp::new(784_111_777, 999_000_000).unwrap();
         let mut headers = HeaderMap::new();
-        ObjectHeaders { etag: &etag, last_modified, metadata, checksum, parts_count }.append_to(&mut headers);
+        ObjectHeaders { etag: &etag, last_modified, metadata, checksum, parts_count, tag_count: None }
+            .append_to(&mut headers);
         headers
     }
 

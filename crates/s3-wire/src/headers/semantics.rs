@@ -54,8 +54,6 @@ fn check(name: &HeaderName, rest: &str, value: &str) -> Result<()> {
                 "x-amz-bypass-governance-retention is only applicable to Object Lock enabled buckets.";
             return Err(S3Error::argument_named("x-amz-bypass-governance-retention", message));
         }
-        "tagging" => value.is_empty(),
-        "tagging-directive" => is(&["COPY"]),
         _ if rest.starts_with("grant-") => return Err(ErrorCode::AccessControlListNotSupported.into()),
         _ => true,
     };
@@ -216,8 +214,6 @@ mod tests {
             (PutObject, "x-amz-object-lock-legal-hold", "ON"),
             (CreateBucket, "x-amz-bucket-object-lock-enabled", "true"),
             (CreateBucket, "x-amz-bucket-object-lock-token", "x"),
-            (PutObject, "x-amz-tagging", "a=b"),
-            (CopyObject, "x-amz-tagging-directive", "REPLACE"),
             (PutObject, "x-amz-write-offset-bytes", "0"),
             (DeleteObject, "x-amz-mfa", "1 2"),
             (DeleteObject, "x-amz-if-match-size", "1"),
@@ -262,8 +258,8 @@ mod tests {
             (CreateBucket, "x-amz-object-ownership", "BucketOwnerEnforced"),
             (CreateBucket, "x-amz-bucket-namespace", "global"),
             (CreateBucket, "x-amz-bucket-object-lock-enabled", "false"),
-            (PutObject, "x-amz-tagging", ""),
-            (CopyObject, "x-amz-tagging-directive", "COPY"),
+            (PutObject, "x-amz-tagging", "a=b"),
+            (CopyObject, "x-amz-tagging-directive", "REPLACE"),
             (PutObject, "x-amz-request-payer", "requester"),
             (PutObject, "x-amz-date", "20130524T000000Z"),
             (PutObject, "x-amz-meta-server-side-encryption", "x"),

@@ -1,6 +1,9 @@
 use std::io::BufRead;
 
+use s3_types::Tag;
+
 use super::reader::{Document, is_empty, set_once};
+use super::tagging::tag_set;
 use super::writer::Writer;
 use crate::error::Result;
 use crate::limits::XML_BODY_BYTES_MAX;
@@ -10,8 +13,8 @@ use crate::limits::XML_BODY_BYTES_MAX;
 pub struct CreateBucketConfiguration {
     /// The region; `None` also for an empty element.
     pub location_constraint: Option<String>,
-    /// True if the bucket is to have tags. The caller must refuse or keep them, not drop them.
-    pub has_tags: bool,
+    /// The tags of the bucket, as they were sent: [`crate::tags::checked`] is next.
+    pub tags: Vec<Tag>,
     /// True if the request asks for a directory bucket (`Bucket` or `Location`).
     pub is_directory_bucket: bool,
 }
@@ -23,19 +26,14 @@ impl CreateBucketConfiguration {
             return Ok(Self::default());
         }
         let mut document = Document::open(body, "CreateBucketConfiguration", XML_BODY_BYTES_MAX)?;
-        let mut location_constraint = None;
+        let (mut location_constraint, mut tags) = (None, None);
         let mut configuration = Self::default();
         while let Some(child) = document.child()? {
             match child {
                 "LocationConstraint" => {
                     set_once(&mut location_constraint, document.text()?.trim().to_owned())?;
                 }
-                "Tags" => {
-                    while document.child()?.is_some() {
-                        configuration.has_tags = true;
-                        document.skip()?;
-                    }
-                }
+                "Tags" => set_once(&mut tags, tag_set(&mut document)?)?,
                 "Bucket" | "Location" => {
                     configuration.is_directory_bucket = true;
                     document.skip()?;
@@ -43,6 +41,7 @@ impl CreateBucketConfiguration {
                 _ => document.skip()?,
             }
         }
+        configuration.tags = tags.unwrap_or_default();
         configuration.location_constraint = location_constraint.filter(|name| !name.is_empty());
         Ok(configuration)
     }

@@ -35,6 +35,7 @@ pub(super) mod number {
     pub const LIFECYCLE: u8 = 10;
     pub const INVENTORY: u8 = 11;
     pub const NOTIFICATION: u8 = 12;
+    pub const TAGGING: u8 = 13;
 }
 
 /// Returns the number of a kind of documents.
@@ -51,6 +52,7 @@ pub(super) const fn number_of(kind: DocumentKind) -> u8 {
         DocumentKind::Lifecycle => number::LIFECYCLE,
         DocumentKind::Inventory => number::INVENTORY,
         DocumentKind::Notification => number::NOTIFICATION,
+        DocumentKind::Tagging => number::TAGGING,
     }
 }
 
@@ -251,7 +253,7 @@ mod tests {
     #[test]
     fn numbers_are_known_answers() {
         let numbers: Vec<_> = DocumentKind::ALL.iter().map(|kind| number_of(*kind)).collect();
-        assert_eq!(numbers, [0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 8, 9, 10, 11, 12]);
+        assert_eq!(numbers, [0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 8, 9, 10, 11, 12, 13]);
         assert!(DocumentKind::ALL.iter().all(|kind| kind_of(number_of(*kind)) == Some(*kind)));
         assert_eq!((kind_of(0), kind_of(number::OWNER)), (None, None));
     }

@@ -54,13 +54,15 @@ fn is_denied(result: &Result<()>, side: CopySide) -> bool {
 }
 
 /// The calls that act on an object. The others act only on uploads.
-const MEET_OBJECTS: [Call; 6] = [
+const MEET_OBJECTS: [Call; 8] = [
     Call::HeadObject,
     Call::GetObject,
     Call::PutObject,
     Call::DeleteObject,
     Call::CopyObject,
     Call::CompleteUpload,
+    Call::ObjectTags,
+    Call::PutObjectTags,
 ];
 
 #[tokio::test]

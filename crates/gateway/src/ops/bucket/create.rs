@@ -1,9 +1,11 @@
-use backend::{BackendError, CreateBucketRequest};
+use backend::{BackendError, CreateBucketRequest, DocumentKind, Documents};
+use bytes::Bytes;
 use http::StatusCode;
 use iam::{AccountId, ConditionKey};
 use policy::Value;
-use s3_types::ActionSet;
+use s3_types::{ActionSet, S3Action};
 use s3_wire::headers::ChecksumRequest;
+use s3_wire::tags::{Tagged, checked};
 use s3_wire::{ErrorCode, Result, S3Error, limits, xml};
 
 use crate::access::{Authorized, KnownRules};
@@ -38,24 +40,31 @@ impl<'a> Handler<'a> for CreateBucket {
         let parse = xml::CreateBucketConfiguration::parse;
         let asked = call.read_document(expected, limits::XML_BODY_BYTES_MAX, parse).await?;
         let region = call.gateway.signing.region.as_str();
-        if asked.has_tags || asked.is_directory_bucket {
-            let message = "Tags and directory buckets are not implemented.";
+        if asked.is_directory_bucket {
+            let message = "Directory buckets are not implemented.";
             return Err(S3Error::with_message(ErrorCode::NotImplemented, message));
         }
         let location = asked.location_constraint.as_deref().and_then(|asked| named_region(asked, region));
         let values = |key| value(&call, location, key);
-        let storage = call.authorize(call.subject(), call.action().into(), &values)?;
+        let own = ActionSet::from(call.action());
+        let needs = if asked.tags.is_empty() { own } else { own.and(S3Action::TagResource) };
+        let storage = call.authorize(call.subject(), needs, &values)?;
+        let tags = checked(asked.tags, Tagged::NewBucket)?;
         check_location(asked.location_constraint.as_deref(), region)?;
         let account = call.account().id();
         let owner = (account != call.settings.account.id()).then(|| account.as_str());
-        let request = CreateBucketRequest { owner, ..CreateBucketRequest::plain(bucket) };
+        let has_tags = !tags.is_empty();
+        let document = has_tags.then(|| (DocumentKind::Tagging, Bytes::from(xml::tagging(tags.as_slice()))));
+        let documents = Documents::from_iter(document);
+        let request = CreateBucketRequest { owner, documents, ..CreateBucketRequest::plain(bucket) };
         match storage.create_bucket(request).await {
             Ok(()) => {}
             Err(BackendError::BucketExists) if !is_of(&call, account).await? => {
                 return Err(call.fail(BackendError::BucketNameTaken));
             }
             // The oldest region has always answered so, and programs rely on it.
-            Err(BackendError::BucketExists) if region == "us-east-1" => {}
+            // With tags it does not, whether or not they are those of the bucket.
+            Err(BackendError::BucketExists) if region == "us-east-1" && !has_tags => {}
             Err(error) => return Err(call.fail(error)),
         }
         let mut reply = reply::empty(StatusCode::OK);

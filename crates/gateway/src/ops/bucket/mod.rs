@@ -8,4 +8,5 @@ pub mod list;
 pub mod location;
 pub mod policy;
 pub mod public_access_block;
+pub mod tagging;
 pub mod versioning;

@@ -1,15 +1,16 @@
 use backend::{BackendError, Copied, CopyRequest, CopySide, CopySource, ObjectRef, WriteReceipt};
-use iam::{ConditionKey, Resource};
+use iam::{ConditionKey, Resource, request_tags};
 use policy::Value;
-use s3_types::{ChecksumAlgorithm, Conditions, ObjectMetadata, S3Action, VersionId};
+use s3_types::{ActionSet, ChecksumAlgorithm, Conditions, ObjectMetadata, S3Action, Tags, VersionId};
 use s3_wire::headers::{
-    CopySourceRef, MetadataDirective, copy_checksum, copy_source, copy_source_conditions, metadata_directive,
-    object_metadata, redirect_location, source_expected_bucket_owner, write_conditions,
+    CopySourceRef, MetadataDirective, TaggingDirective, copy_checksum, copy_source, copy_source_conditions,
+    metadata_directive, object_metadata, object_tags, redirect_location, source_expected_bucket_owner,
+    tagging_directive, write_conditions,
 };
 use s3_wire::xml::CopyObjectResult;
 use s3_wire::{ErrorCode, Result, S3Error};
 
-use crate::access::{Authorized, Detached, Subject};
+use crate::access::{Authorized, CopiedTags, Detached, Subject};
 use crate::call::Call;
 use crate::errors::{copy_onto_itself, failed_of_source, from_backend, source_is_marker};
 use crate::ops::about::About;
@@ -27,6 +28,8 @@ pub struct CopyObject {
     source: Source,
     conditions: Conditions,
     metadata: Option<ObjectMetadata>,
+    /// The tags for the copy; `None` keeps the source's.
+    tags: Option<Tags>,
     redirect: Option<String>,
     checksum_algorithm: Option<ChecksumAlgorithm>,
 }
@@ -44,8 +47,12 @@ impl<'a> Handler<'a> for CopyObject {
             MetadataDirective::Copy => None,
             MetadataDirective::Replace => Some(object_metadata(headers)?),
         };
+        // As on S3, tags without the directive are passed over.
+        let given = object_tags(headers)?;
+        let tags = (tagging_directive(headers)? == TaggingDirective::Replace).then_some(given);
         let copy = Self {
             source,
+            tags,
             conditions: write_conditions(headers)?,
             metadata,
             redirect: redirect_location(headers)?,
@@ -59,6 +66,11 @@ impl<'a> Handler<'a> for CopyObject {
         About { version: None, conditions: Some(&self.conditions) }
     }
 
+    fn needs(&self, call: &Call<'a>) -> ActionSet {
+        let own = self.about().actions(call.action());
+        self.tags.as_ref().map_or(own, |tags| values::with_tags(tags, own))
+    }
+
     fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Value<'v> {
         match key {
             ConditionKey::CopySource => Value::One(self.source.path().into()),
@@ -68,14 +80,19 @@ impl<'a> Handler<'a> for CopyObject {
                 given.then_some(directive).into()
             }
             ConditionKey::WebsiteRedirectLocation => self.redirect.as_deref().into(),
-            _ => values::of_new_object(call, key),
+            _ => {
+                let tags = self.tags.as_ref().map_or(&[][..], Tags::as_slice);
+                request_tags(tags, key).or_else(|| values::of_new_object(call, key))
+            }
         }
     }
 
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let target = call.object()?;
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
-        let source = self.source.authorize(&call).await?;
+        let values = |key| self.about().value(key).or_else(|| self.value(&call, key));
+        let of_target: Option<&TargetValues<'_>> = if self.tags.is_none() { Some(&values) } else { None };
+        let source = self.source.authorize(&call, of_target).await?;
         let (storage, versioning) = (storage.detach(), call.versioning);
         let work = async move {
             let target = ObjectRef::current(&bucket, &key);
@@ -83,7 +100,7 @@ impl<'a> Handler<'a> for CopyObject {
                 source: self.source.for_backend(),
                 target,
                 metadata: self.metadata,
-                tags: None,
+                tags: self.tags,
                 website_redirect_location: self.redirect,
                 checksum_algorithm: self.checksum_algorithm,
                 conditions: self.conditions,
@@ -123,6 +140,9 @@ impl CopyObject {
     }
 }
 
+/// The values of condition keys for the target of a copy.
+type TargetValues<'v> = dyn Fn(ConditionKey) -> Value<'v> + Sync + 'v;
+
 /// The source of a copy.
 pub struct Source {
     object: CopySourceRef,
@@ -139,25 +159,38 @@ impl Source {
     }
 
     /// Returns the permission to read the source. Fails if its bucket does not exist, is closed, or
-    /// does not belong to the account that the client expects.
-    pub async fn authorize(&self, call: &Call<'_>) -> Result<Detached> {
+    /// does not belong to the account that the client expects. For a copy that keeps the tags,
+    /// `of_target` has the values of condition keys for the target, and the permission includes
+    /// that to give it the tags.
+    pub async fn authorize(&self, call: &Call<'_>, of_target: Option<&TargetValues<'_>>) -> Result<Detached> {
         let CopySourceRef { bucket, key, .. } = &self.object;
         let resource = Resource { bucket: Some(bucket), key: Some(key) };
         if call.target.bucket() == Some(bucket) {
-            return self.authorize_in(call, Subject { resource, rules: call.rules });
+            return self.authorize_in(call, Subject { resource, rules: call.rules }, of_target);
         }
         let account = &call.settings.account;
         let bucket = RequestBucket::of(&call.gateway.storage, call.backend_cx, account, resource);
         let bucket = bucket.find(call.operation, call.asker.requester).await?;
-        self.authorize_in(call, Subject { resource, rules: bucket.rules() })
+        self.authorize_in(call, Subject { resource, rules: bucket.rules() }, of_target)
     }
 
-    fn authorize_in(&self, call: &Call<'_>, source: Subject<'_>) -> Result<Detached> {
+    fn authorize_in(
+        &self,
+        call: &Call<'_>,
+        source: Subject<'_>,
+        of_target: Option<&TargetValues<'_>>,
+    ) -> Result<Detached> {
         let owner = source.rules.map_or(&call.settings.account, |rules| &rules.owner);
         expected_owner::check(source_expected_bucket_owner(call.headers), owner)?;
         let about = About::version(self.version.as_ref());
         let actions = about.actions(S3Action::GetObject);
-        Ok(call.authorize(source, actions, &|key| about.value(key))?.detach())
+        let values = |key| about.value(key);
+        let authorized = call.authorize(source, actions, &values)?;
+        let Some(of_target) = of_target else { return Ok(authorized.detach()) };
+        let by = S3Action::GetObjectTagging;
+        let by = if self.version.is_some() { by.of_version() } else { by };
+        let tags = CopiedTags::ask(call.asker, (source, by, &values), (call.subject(), of_target));
+        Ok(authorized.with_copied_tags(tags).detach())
     }
 
     /// Returns the source in the form of policies' conditions: `bucket/key`.

@@ -25,13 +25,7 @@ pub struct DeleteObjects {
 
 impl<'a> Handler<'a> for DeleteObjects {
     fn parse(call: &Call<'a>) -> Result<Self> {
-        let checksum = ChecksumRequest::parse(call.headers)?;
-        // S3 wants a digest of this body: it is the one that destroys.
-        if checksum.algorithm.is_none() && checksum.content_md5.is_none() {
-            let message = "Missing required header for this request: Content-MD5 OR x-amz-checksum-*";
-            return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
-        }
-        Ok(Self { checksum })
+        Ok(Self { checksum: ChecksumRequest::required(call.headers)? })
     }
 
     /// Returns no actions for the bucket, since the permission is checked for each key.

@@ -84,20 +84,39 @@ impl ReadArguments {
         About::version(self.version.as_ref())
     }
 
-    fn outcome(&self, read: ObjectRead, versioning: Versioning) -> Outcome {
+    /// True if the requester may read the tags of the object. S3 tells their number to nobody else.
+    #[cold]
+    fn shows_tags(&self, call: &Call<'_>, storage: &Authorized<'_>) -> bool {
+        let Ok(object) = call.object() else { return false };
+        storage.may_count_tags(object.of(self.version.as_ref()), &|key| self.about().value(key))
+    }
+
+    fn outcome(
+        &self,
+        read: ObjectRead,
+        versioning: Versioning,
+        shows_tags: impl FnOnce() -> bool,
+    ) -> Outcome {
         let length = read.length();
         let ObjectRead { mut attributes, range, body } = read;
         attributes.version = shown(attributes.version, versioning);
         let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
         let mut reply = reply::empty(status);
         *reply.body_mut() = ResponseBody::object(body, length);
-        self.headers(reply.headers_mut(), &attributes, range.as_ref());
+        let tag_count = Some(attributes.tag_count).filter(|count| *count > 0 && shows_tags());
+        self.headers(reply.headers_mut(), &attributes, range.as_ref(), tag_count);
         reply.headers_mut().insert(header::CONTENT_LENGTH, length.into());
         let did = Did { object_bytes: Some(attributes.size_bytes), version: attributes.version };
         Outcome::done(reply, did)
     }
 
-    fn headers(&self, headers: &mut HeaderMap, attributes: &ObjectAttributes, range: Option<&Range<u64>>) {
+    fn headers(
+        &self,
+        headers: &mut HeaderMap,
+        attributes: &ObjectAttributes,
+        range: Option<&Range<u64>>,
+        tag_count: Option<usize>,
+    ) {
         let part = matches!(self.selector, ReadSelector::Part(_));
         let checksum = if self.checksum_mode { self.checksum(attributes, range) } else { None };
         let object = ObjectHeaders {
@@ -106,6 +125,7 @@ impl ReadArguments {
             metadata: &attributes.metadata,
             checksum: checksum.as_ref(),
             parts_count: attributes.parts.as_ref().filter(|_| part).map(|parts| parts.len()),
+            tag_count,
         };
         object.append_to(headers);
         reply::set_version(headers, attributes.version.as_ref());
@@ -150,6 +170,7 @@ fn not_modified(attributes: &ObjectAttributes) -> Reply {
         metadata: &attributes.metadata,
         checksum: None,
         parts_count: None,
+        tag_count: None,
     };
     object.append_validators_to(reply.headers_mut());
     reply::set_version(reply.headers_mut(), attributes.version.as_ref());
@@ -173,7 +194,7 @@ impl<'a> Handler<'a> for GetObject {
     ) -> impl Future<Output = Result<Outcome>> + Send {
         async move {
             match storage.get_object(self.0.request(call.object()?)).await {
-                Ok(read) => Ok(self.0.outcome(read, call.versioning)),
+                Ok(read) => Ok(self.0.outcome(read, call.versioning, || self.0.shows_tags(&call, &storage))),
                 Err(error) => self.0.error(&call, error),
             }
         }
@@ -198,7 +219,8 @@ impl<'a> Handler<'a> for HeadObject {
         async move {
             match storage.head_object(self.0.request(call.object()?)).await {
                 Ok(read) => {
-                    Ok(self.0.outcome(ObjectRead { body: ObjectBody::Empty, ..read }, call.versioning))
+                    let read = ObjectRead { body: ObjectBody::Empty, ..read };
+                    Ok(self.0.outcome(read, call.versioning, || self.0.shows_tags(&call, &storage)))
                 }
                 Err(error) => self.0.error(&call, error),
             }

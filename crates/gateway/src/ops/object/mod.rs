@@ -9,3 +9,4 @@ pub mod list;
 pub mod list_v2;
 pub mod list_versions;
 pub mod put;
+pub mod tagging;

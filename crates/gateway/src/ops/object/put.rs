@@ -1,11 +1,11 @@
 use backend::{PutRequest, Versioning, WriteOptions, WriteReceipt};
 use http::StatusCode;
-use iam::ConditionKey;
+use iam::{ConditionKey, request_tags};
 use policy::Value;
-use s3_types::{Checksum, Conditions, ETag, ObjectMetadata, Tags};
+use s3_types::{ActionSet, Checksum, Conditions, ETag, ObjectMetadata, Tags};
 use s3_wire::Result;
 use s3_wire::headers::{
-    ChecksumRequest, Md5Of, append_checksum, etag_value, object_metadata, write_conditions,
+    ChecksumRequest, Md5Of, append_checksum, etag_value, object_metadata, object_tags, write_conditions,
 };
 
 use crate::access::Authorized;
@@ -22,6 +22,7 @@ use crate::reply::{self, Reply};
 /// PutObject.
 pub struct PutObject {
     metadata: ObjectMetadata,
+    tags: Tags,
     conditions: Conditions,
     checksum: ChecksumRequest,
 }
@@ -30,6 +31,7 @@ impl<'a> Handler<'a> for PutObject {
     fn parse(call: &Call<'a>) -> Result<Self> {
         Ok(Self {
             metadata: object_metadata(call.headers)?,
+            tags: object_tags(call.headers)?,
             conditions: write_conditions(call.headers)?,
             checksum: ChecksumRequest::parse(call.headers)?,
         })
@@ -39,11 +41,15 @@ impl<'a> Handler<'a> for PutObject {
         About { version: None, conditions: Some(&self.conditions) }
     }
 
+    fn needs(&self, call: &Call<'a>) -> ActionSet {
+        values::with_tags(&self.tags, self.about().actions(call.action()))
+    }
+
     fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Value<'v> {
         let redirect = self.metadata.website_redirect_location.as_deref();
         match key {
             ConditionKey::WebsiteRedirectLocation => redirect.into(),
-            _ => values::of_new_object(call, key),
+            _ => request_tags(self.tags.as_slice(), key).or_else(|| values::of_new_object(call, key)),
         }
     }
 
@@ -54,7 +60,7 @@ impl<'a> Handler<'a> for PutObject {
         let body = call.decode_body()?;
         let options = WriteOptions {
             metadata: self.metadata,
-            tags: Tags::default(),
+            tags: self.tags,
             conditions: self.conditions,
             size_hint: Some(body.length()),
         };

@@ -43,7 +43,7 @@ impl<'a> Handler<'a> for UploadPartCopy {
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let target = call.object()?;
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
-        let source = self.source.authorize(&call).await?;
+        let source = self.source.authorize(&call, None).await?;
         let storage = storage.detach();
         let work = async move {
             let target = ObjectRef::current(&bucket, &key);

@@ -1,8 +1,8 @@
 use backend::{CreateUploadRequest, NewUpload};
-use iam::ConditionKey;
+use iam::{ConditionKey, request_tags};
 use policy::Value;
-use s3_types::Tags;
-use s3_wire::headers::{object_metadata, upload_checksum};
+use s3_types::ActionSet;
+use s3_wire::headers::{object_metadata, object_tags, upload_checksum};
 use s3_wire::xml::InitiateUploadResult;
 use s3_wire::{ErrorCode, Result, S3Error};
 
@@ -26,16 +26,19 @@ impl<'a> Handler<'a> for CreateMultipartUpload {
             return Err(S3Error::with_message(ErrorCode::AccessDenied, message));
         }
         let (metadata, checksum) = (object_metadata(call.headers)?, upload_checksum(call.headers)?);
-        Ok(Self {
-            upload: NewUpload { metadata, tags: Tags::default(), checksum, initiator: call.new_initiator() },
-        })
+        let tags = object_tags(call.headers)?;
+        Ok(Self { upload: NewUpload { metadata, tags, checksum, initiator: call.new_initiator() } })
+    }
+
+    fn needs(&self, call: &Call<'a>) -> ActionSet {
+        values::with_tags(&self.upload.tags, call.action().into())
     }
 
     fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Value<'v> {
         let redirect = self.upload.metadata.website_redirect_location.as_deref();
         match key {
             ConditionKey::WebsiteRedirectLocation => redirect.into(),
-            _ => values::of_new_upload(call, key),
+            _ => request_tags(self.upload.tags.as_slice(), key).or_else(|| values::of_new_upload(call, key)),
         }
     }
 

@@ -27,6 +27,8 @@ pub const TWO_KEYS: &str =
     "<Delete><Object><Key>x</Key></Object><Object><Key>y</Key><VersionId>null</VersionId></Object></Delete>";
 pub const MD5_OF_GONE: Header = ("content-md5", "3N00xKc8L9hmn0b3UXLwUw==");
 pub const MD5_OF_TWO_KEYS: Header = ("content-md5", "mbmxbaOTGF0NTP97fZ6shQ==");
+const TAGS: &str = "<Tagging><TagSet><Tag><Key>a</Key><Value>1</Value></Tag><Tag><Key>b</Key><Value/></Tag></TagSet></Tagging>";
+const MD5_OF_TAGS: Header = ("content-md5", "l5ss1GX46WtDe5AhHWK8XA==");
 const IRELAND: &str = "<CreateBucketConfiguration><LocationConstraint>eu-west-1</LocationConstraint></CreateBucketConfiguration>";
 /// The requests, in an order in which the earlier ones make what the later ones need.
 pub const ROWS: &[Row] = &[
@@ -111,6 +113,43 @@ pub const ROWS: &[Row] = &[
             "PutObject bkt/k ObjectCreationOperation=true if-match=\"00000000000000000000000000000000\"",
         ],
     ),
+    Row(
+        O::PutObjectTagging,
+        "PUT /bkt/k?tagging",
+        &[MD5_OF_TAGS],
+        TAGS,
+        200,
+        &[
+            "PutObjectTagging bkt/k RequestObjectTag/=? RequestObjectTagKeys=?",
+            "PutObjectTagging bkt/k RequestObjectTag/=a,1,b, RequestObjectTagKeys=a,b",
+        ],
+    ),
+    Row(O::GetObjectTagging, "GET /bkt/k?tagging", &[], "", 200, &["GetObjectTagging bkt/k"]),
+    Row(
+        O::DeleteObjectTagging,
+        "DELETE /bkt/k?tagging&versionId=null",
+        &[],
+        "",
+        204,
+        &["DeleteObjectVersionTagging bkt/k VersionId=null"],
+    ),
+    Row(
+        O::PutBucketTagging,
+        "PUT /bkt?tagging",
+        &[MD5_OF_TAGS],
+        TAGS,
+        204,
+        &["PutBucketTagging bkt", "PutBucketTagging bkt"],
+    ),
+    Row(O::GetBucketTagging, "GET /bkt?tagging", &[], "", 200, &["GetBucketTagging bkt"]),
+    Row(
+        O::DeleteBucketTagging,
+        "DELETE /bkt?tagging",
+        &[],
+        "",
+        204,
+        &["PutBucketTagging bkt", "PutBucketTagging bkt"],
+    ),
     Row(O::GetObject, "GET /bkt/k", &[], "", 200, &["GetObject bkt/k"]),
     Row(O::GetObject, "GET /bkt/k?versionId=null", &[], "", 200, &["GetObjectVersion bkt/k VersionId=null"]),
     Row(O::HeadObject, "HEAD /bkt/k", &[], "", 200, &["GetObject bkt/k"]),
@@ -158,6 +197,9 @@ pub const ROWS: &[Row] = &[
             "PutObject bkt/copy ObjectCreationOperation=true x-amz-copy-source=bkt/k \
            x-amz-metadata-directive=REPLACE x-amz-storage-class=STANDARD",
             "GetObject bkt/k",
+            "GetObjectTagging bkt/k",
+            "PutObjectTagging bkt/copy ObjectCreationOperation=true RequestObjectTag/=? RequestObjectTagKeys=? \
+           x-amz-copy-source=bkt/k x-amz-metadata-directive=REPLACE x-amz-storage-class=STANDARD",
             "ListBucket bkt prefix=k",
             "ListBucket bkt prefix=copy",
         ],
@@ -171,8 +213,38 @@ pub const ROWS: &[Row] = &[
         &[
             "PutObject bkt/copy ObjectCreationOperation=true x-amz-copy-source=bkt/k",
             "GetObjectVersion bkt/k VersionId=null",
+            "GetObjectVersionTagging bkt/k VersionId=null",
+            "PutObjectTagging bkt/copy ObjectCreationOperation=true RequestObjectTag/=? RequestObjectTagKeys=? \
+           x-amz-copy-source=bkt/k",
             "ListBucket bkt prefix=k",
             "ListBucket bkt prefix=copy",
+        ],
+    ),
+    Row(
+        O::CopyObject,
+        "PUT /bkt/copy",
+        &[("x-amz-copy-source", "bkt/k"), ("x-amz-tagging-directive", "REPLACE"), ("x-amz-tagging", "a=1")],
+        "",
+        200,
+        &[
+            "PutObject bkt/copy ObjectCreationOperation=true RequestObjectTag/=a,1 RequestObjectTagKeys=a \
+           x-amz-copy-source=bkt/k",
+            "PutObjectTagging bkt/copy ObjectCreationOperation=true RequestObjectTag/=a,1 RequestObjectTagKeys=a \
+           x-amz-copy-source=bkt/k",
+            "GetObject bkt/k",
+            "ListBucket bkt prefix=k",
+            "ListBucket bkt prefix=copy",
+        ],
+    ),
+    Row(
+        O::CreateMultipartUpload,
+        "POST /bkt/u?uploads",
+        &[("x-amz-tagging", "a=1")],
+        "",
+        200,
+        &[
+            "PutObject bkt/u ObjectCreationOperation=false RequestObjectTag/=a,1 RequestObjectTagKeys=a",
+            "PutObjectTagging bkt/u ObjectCreationOperation=false RequestObjectTag/=a,1 RequestObjectTagKeys=a",
         ],
     ),
     Row(

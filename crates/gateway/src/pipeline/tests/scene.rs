@@ -94,7 +94,9 @@ impl Authorizer for Recorder {
         }
         let value = |key: &ConditionKey| match (question.values)(*key) {
             Value::One(text) => Some((key.as_str(), text.into_owned())),
-            _ => None,
+            Value::Many(texts) => Some((key.as_str(), texts.join(","))),
+            Value::Unknown => Some((key.as_str(), "?".to_owned())),
+            Value::Absent => None,
         };
         let values = ConditionKey::ALL.iter().filter_map(value).collect();
         let is_denied = self.denied.lock().unwrap().contains(&what.as_str());

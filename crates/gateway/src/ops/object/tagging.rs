@@ -1,0 +1,106 @@
+use backend::{ObjectTags, PutTagsRequest, TagsReceipt, TagsRequest};
+use http::StatusCode;
+use iam::{ConditionKey, request_tags};
+use policy::Value;
+use s3_types::{Tags, VersionId};
+use s3_wire::headers::ChecksumRequest;
+use s3_wire::tags::{Tagged, checked};
+use s3_wire::{Result, limits, xml};
+
+use crate::access::Authorized;
+use crate::call::Call;
+use crate::effects::Did;
+use crate::ops::about::About;
+use crate::ops::handler::Handler;
+use crate::ops::version::version_id;
+use crate::outcome::Outcome;
+use crate::reply;
+
+/// GetObjectTagging.
+pub struct GetObjectTagging {
+    version: Option<VersionId>,
+}
+
+impl<'a> Handler<'a> for GetObjectTagging {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        Ok(Self { version: version_id(call.query.get("versionId"))? })
+    }
+
+    fn about(&self) -> About<'_> {
+        About::version(self.version.as_ref())
+    }
+
+    async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
+        let request = TagsRequest { object: call.object()?.of(self.version.as_ref()), check: None };
+        let ObjectTags { tags, version } = storage.object_tags(request).await.map_err(call.failed())?;
+        let mut reply = reply::ok_xml(xml::tagging(tags.as_slice()));
+        reply::set_version(reply.headers_mut(), version.as_ref());
+        Ok(Outcome::done(reply, Did { object_bytes: None, version }))
+    }
+}
+
+/// PutObjectTagging.
+pub struct PutObjectTagging {
+    version: Option<VersionId>,
+}
+
+impl<'a> Handler<'a> for PutObjectTagging {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        Ok(Self { version: version_id(call.query.get("versionId"))? })
+    }
+
+    fn about(&self) -> About<'_> {
+        About::version(self.version.as_ref())
+    }
+
+    /// Returns a value of the tags that is not known yet: they are in the document. Whoever may set
+    /// no tags at all is refused before that is read. All others are asked about again.
+    fn value<'v>(&'v self, _: &'v Call<'a>, key: ConditionKey) -> Value<'v> {
+        match key {
+            ConditionKey::RequestObjectTag | ConditionKey::RequestObjectTagKeys => Value::Unknown,
+            _ => Value::Absent,
+        }
+    }
+
+    async fn perform(self, mut call: Call<'a>, _: Authorized<'a>) -> Result<Outcome> {
+        let checksum = ChecksumRequest::required(call.headers)?;
+        let parse = xml::TaggingRequest::parse;
+        let document = call.read_document(checksum, limits::XML_BODY_BYTES_MAX, parse).await?;
+        let tags = checked(document.tags, Tagged::Object)?;
+        let about = self.about();
+        let values = |key| about.value(key).or_else(|| request_tags(tags.as_slice(), key));
+        let storage = call.authorize(call.subject(), about.actions(call.action()), &values)?;
+        let object = call.object()?.of(self.version.as_ref());
+        let request = PutTagsRequest { object, tags: tags.clone(), check: None };
+        let receipt = storage.put_object_tags(call.action(), request).await.map_err(call.failed())?;
+        Ok(done(StatusCode::OK, receipt))
+    }
+}
+
+/// DeleteObjectTagging.
+pub struct DeleteObjectTagging {
+    version: Option<VersionId>,
+}
+
+impl<'a> Handler<'a> for DeleteObjectTagging {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        Ok(Self { version: version_id(call.query.get("versionId"))? })
+    }
+
+    fn about(&self) -> About<'_> {
+        About::version(self.version.as_ref())
+    }
+
+    async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
+        let object = call.object()?.of(self.version.as_ref());
+        let request = PutTagsRequest { object, tags: Tags::default(), check: None };
+        let receipt = storage.put_object_tags(call.action(), request).await.map_err(call.failed())?;
+        Ok(done(StatusCode::NO_CONTENT, receipt))
+    }
+}
+
+fn done(status: StatusCode, TagsReceipt { version }: TagsReceipt) -> Outcome {
+    let mut reply = reply::empty(status);
+    reply::set_version(reply.headers_mut(), version.as_ref());
+    Outcome::done(reply, Did { object_bytes: None, version })
+}
