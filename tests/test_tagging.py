@@ -179,7 +179,7 @@ class TestObjects:
 
     def test_missing(self, bucket, raw):
         read = bucket.get("none", query={"tagging": ""})
-        expect.error(read, "NoSuchKey")
+        expect.error(read, "NoSuchKey", Key=f"{bucket.name}/none")
         expect.error(put_raw(bucket, "none", document()), "NoSuchKey", Key="none")
         expect.error(bucket.raw.delete(bucket.path("none"), query={"tagging": ""}), "NoSuchKey", Key="none")
         assert bucket.files() == []

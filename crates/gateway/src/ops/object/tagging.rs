@@ -1,11 +1,11 @@
-use backend::{ObjectTags, PutTagsRequest, TagsReceipt, TagsRequest};
+use backend::{BackendError, ObjectTags, PutTagsRequest, TagsReceipt, TagsRequest};
 use http::StatusCode;
 use iam::{ConditionKey, request_tags};
 use policy::Value;
 use s3_types::{Tags, VersionId};
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::tags::{Tagged, checked};
-use s3_wire::{Result, limits, xml};
+use s3_wire::{ErrorCode, Result, S3Error, limits, xml};
 
 use crate::access::Authorized;
 use crate::call::Call;
@@ -32,10 +32,23 @@ impl<'a> Handler<'a> for GetObjectTagging {
 
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let request = TagsRequest { object: call.object()?.of(self.version.as_ref()), check: None };
-        let ObjectTags { tags, version } = storage.object_tags(request).await.map_err(call.failed())?;
+        let read = storage.object_tags(request).await;
+        let ObjectTags { tags, version } = read.map_err(|error| failed(&call, error))?;
         let mut reply = reply::ok_xml(xml::tagging(tags.as_slice()));
         reply::set_version(reply.headers_mut(), version.as_ref());
         Ok(Outcome::done(reply, Did { object_bytes: None, version }))
+    }
+}
+
+/// Returns S3's error for a failed read of tags. Here, and nowhere else, S3 names a missing key
+/// together with its bucket.
+fn failed(call: &Call<'_>, error: BackendError) -> S3Error {
+    match (error, call.object()) {
+        (BackendError::NoSuchKey, Ok(object)) => {
+            let name = format!("{}/{}", object.bucket, object.key.as_str());
+            S3Error::new(ErrorCode::NoSuchKey).detail("Key", name)
+        }
+        (error, _) => call.fail(error),
     }
 }
 
