@@ -24,8 +24,9 @@ CRASHED = [
     for path in sorted(TREES.glob("*-crashed.json"))
     for name in json.loads(path.read_text())["crashes"]
 ]
-# Commits that wrote the trees, in order; and the day of the one that was the first with PATH.
-BUILDS = ["23d2703", "251fcc5", "c6408cf", "e9fd556", "c4fc4b8", "20261124"]
+# Commits that wrote the trees, in order; and the days of those that were the first with PATH, and
+# with TAGS.
+BUILDS = ["23d2703", "251fcc5", "c6408cf", "e9fd556", "c4fc4b8", "20261124", "20261127"]
 # What builds that did not escape these names have in a bucket. S3 shows it once it is renamed
 # (UPGRADING.md).
 HIDDEN = [".fuse_hidden0012ab3400000001", ".snapshot", ".nfs-file"]
@@ -106,6 +107,7 @@ def test_a_tree_has_what_its_build_wrote(name):
     assert ("lab/.slipway,=.snapshot" in entries) == (build >= 2)
     marked = "attributes" in entries["lab/.slipway"] or "lab/.slipway/.slipway,own" in entries
     assert marked == (build >= 3) == (".slipway/tree.toml" in entries)
+    assert ("lab/tagged" in entries) == (build >= 6)
     assert (build >= 4) == ("metadata = " in str(entries.get(".slipway/tree.toml")))
     if told(name)["metadata"] == "sidecar":
         [_, beside] = entries["lab/.slipway,records/large"]["content"][0]
