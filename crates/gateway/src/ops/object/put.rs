@@ -74,7 +74,12 @@ impl<'a> Handler<'a> for PutObject {
 
 /// Returns the effects of a write in a bucket with this versioning.
 pub fn did_write(receipt: WriteReceipt, versioning: Versioning) -> Did {
-    Did { object_bytes: Some(receipt.size_bytes), version: shown(receipt.version, versioning) }
+    // A write makes the null version only where versioning is suspended.
+    let version = match versioning {
+        Versioning::Suspended => shown(receipt.version, versioning),
+        Versioning::Unset | Versioning::Enabled => receipt.version,
+    };
+    Did { object_bytes: Some(receipt.size_bytes), version }
 }
 
 /// Returns the answer. S3 does not name the null version here, which a PUT makes where versioning
@@ -113,6 +118,9 @@ mod tests {
         let named =
             |receipt: &WriteReceipt| reply_to_write(receipt).headers().get("x-amz-version-id").cloned();
         assert_eq!(named(&receipt), None);
+        let told = |versioning| did_write(receipt.clone(), versioning).version;
+        let of_each = [Versioning::Unset, Versioning::Enabled, Versioning::Suspended].map(told);
+        assert_eq!(of_each, [None, None, Some(VersionId::null())]);
         let receipt = WriteReceipt { version: Some(version), ..receipt };
         assert_eq!(named(&receipt).unwrap(), "3sL4kqtJlcpXroDTDmJ");
     }

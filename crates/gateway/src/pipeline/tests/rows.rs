@@ -76,15 +76,6 @@ pub const ROWS: &[Row] = &[
         204,
         &["DeleteBucketPolicy bkt", "DeleteBucketPolicy bkt"],
     ),
-    Row(O::GetBucketVersioning, "GET /bkt?versioning", &[], "", 200, &["GetBucketVersioning bkt"]),
-    Row(
-        O::PutBucketVersioning,
-        "PUT /bkt?versioning",
-        &[],
-        SUSPENDED,
-        200,
-        &["PutBucketVersioning bkt", "PutBucketVersioning bkt"],
-    ),
     Row(
         O::DeletePublicAccessBlock,
         "DELETE /bkt?publicAccessBlock",
@@ -322,5 +313,15 @@ pub const ROWS: &[Row] = &[
         &["DeleteObjectVersion bkt/k VersionId=null"],
     ),
     Row(O::DeleteObject, "DELETE /bkt/u", &[], "", 204, &["DeleteObject bkt/u"]),
+    // Once the bucket is empty: a deletion would leave a delete marker from then on.
+    Row(O::GetBucketVersioning, "GET /bkt?versioning", &[], "", 200, &["GetBucketVersioning bkt"]),
+    Row(
+        O::PutBucketVersioning,
+        "PUT /bkt?versioning",
+        &[],
+        SUSPENDED,
+        200,
+        &["PutBucketVersioning bkt", "PutBucketVersioning bkt"],
+    ),
     Row(O::DeleteBucket, "DELETE /bkt", &[], "", 204, &["DeleteBucket bkt"]),
 ];
