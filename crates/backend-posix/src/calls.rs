@@ -22,7 +22,7 @@ use crate::base::options::{DEFAULT_CHECKSUM, Options};
 use crate::base::turns::CopyTurn;
 use crate::base::who::{Who, may};
 use crate::buckets::NewBucket;
-use crate::buckets::documents::{self, Change, Initial};
+use crate::buckets::documents::{self, Change, Initial, States};
 use crate::facts::foreign;
 use crate::layout::keymap::{KeyPath, directory_path};
 use crate::object::{Copy, NewObject, ObjectReading, Tagged, Writer};
@@ -129,13 +129,9 @@ impl PosixBackend {
         let states = Arc::clone(&self.states);
         let read = move |store: &Store| {
             let ObjectReading { bucket, place, .. } = &reading;
-            naming(store, (bucket, &place.path), || match object::read(store, &reading) {
-                Err(BackendError::NoSuchKey)
-                    if reading.version.is_none() && states.versioning(bucket)?.is_set() =>
-                {
-                    Err(object::marker(store, bucket, place))
-                }
-                read => read,
+            let current = reading.version.is_none().then_some((bucket, place));
+            naming(store, (bucket, &place.path), || {
+                object::read(store, &reading).map_err(|error| marked(store, &states, current, error))
             })
         };
         let read = self.run_in(object.bucket, who, read).await;
@@ -167,6 +163,22 @@ fn missing(object: ObjectRef<'_>, error: BackendError) -> BackendError {
     match (object.version, error) {
         (VersionRef::Id(id), BackendError::NoSuchKey) => BackendError::NoSuchVersion(id.clone()),
         (_, error) => error,
+    }
+}
+
+/// Turns the error for a missing key into that for a delete marker, if the request is about the
+/// current version of a key, and that is one.
+fn marked(
+    store: &Store,
+    states: &States,
+    current: Option<(&BucketName, &KeyPath)>,
+    error: BackendError,
+) -> BackendError {
+    let (BackendError::NoSuchKey, Some((bucket, place))) = (&error, current) else { return error };
+    match states.versioning(bucket) {
+        Ok(versioning) if versioning.is_set() => object::marker(store, bucket, place),
+        Ok(_) => error,
+        Err(error) => error,
     }
 }
 
@@ -322,7 +334,11 @@ impl Backend for PosixBackend {
         let who = self.who(cx)?;
         let named = self.named_version(&who, object, object.bucket).await?;
         let tagged = Tagged::new(object, named, check);
-        let read = move |store: &Store| naming(store, tagged.name(), || object::tags(store, &tagged));
+        let states = Arc::clone(&self.states);
+        let read = move |store: &Store| {
+            let marked = |error| marked(store, &states, tagged.current(), error);
+            naming(store, tagged.name(), || object::tags(store, &tagged).map_err(marked))
+        };
         let read = self.run_in(object.bucket, who, read).await;
         let (tags, version) = read.map_err(|error| missing(object, error))?;
         Ok(ObjectTags { tags, version })
@@ -333,8 +349,11 @@ impl Backend for PosixBackend {
         let who = self.who(cx)?;
         let named = self.named_version(&who, object, object.bucket).await?;
         let tagged = Tagged::new(object, named, check);
-        let put =
-            move |store: &Store| naming(store, tagged.name(), || object::put_tags(store, &tagged, &tags));
+        let states = Arc::clone(&self.states);
+        let put = move |store: &Store| {
+            let marked = |error| marked(store, &states, tagged.current(), error);
+            naming(store, tagged.name(), || object::put_tags(store, &tagged, &tags).map_err(marked))
+        };
         let put = self.run_in(object.bucket, who, put).await;
         let version = put.map_err(|error| missing(object, error))?;
         Ok(TagsReceipt { version })

@@ -43,6 +43,11 @@ impl Tagged {
         Self { bucket, place, version, check: check.cloned() }
     }
 
+    /// Returns the place of the object, if the request is about the current version.
+    pub fn current(&self) -> Option<(&BucketName, &KeyPath)> {
+        self.version.is_none().then_some((&self.bucket, &self.place))
+    }
+
     fn open(&self, store: &Store) -> Result<Opened> {
         match self.version {
             None => open(store, &self.bucket, &self.place),
@@ -85,33 +90,35 @@ pub(crate) fn tags(store: &Store, object: &Tagged) -> Result<(Tags, Option<Versi
 pub(crate) fn put_tags(store: &Store, object: &Tagged, tags: &Tags) -> Result<Option<VersionId>> {
     retrying(|| {
         let bucket = store.bucket(&object.bucket)?;
-        let version = match object.version {
-            None => None,
-            Some(named) => {
-                let opened = object.open(store)?;
-                if !is_current(&bucket, object, named)? {
-                    put_of_old(&bucket, object, named, tags)?;
-                    return Ok(opened.attributes.version);
-                }
-                opened.attributes.version
+        if let Some(named) = object.version {
+            let version = object.open(store)?.attributes.version;
+            if !is_current(&open(store, &object.bucket, &object.place), named) {
+                put_of_old(&bucket, object, named, tags)?;
+                return Ok(version);
             }
-        };
-        if object.place.directory {
-            put_of_directory(&bucket, object, tags)?;
-        } else {
-            put_of_file(&bucket, object, tags)?;
         }
-        Ok(version)
+        if object.place.directory {
+            put_of_directory(&bucket, object, tags)
+        } else {
+            put_of_file(&bucket, object, tags)
+        }
     })
 }
 
-/// True if the current version of the object is the one that is named.
-fn is_current(bucket: &Bucket<'_>, object: &Tagged, named: Named) -> Result<bool, Fail> {
-    match open(bucket.store, &object.bucket, &object.place) {
-        Ok(opened) => Ok(opened.version.map_or(named == Named::Null, |version| version.is(named))),
-        Err(BackendError::NoSuchKey) => Ok(false),
-        Err(error) => Err(error.into()),
+/// True if the current object is the version that is named.
+fn is_current(opened: &Result<Opened>, named: Named) -> bool {
+    let Ok(opened) = opened else { return false };
+    opened.version.map_or(named == Named::Null, |version| version.is(named))
+}
+
+/// Returns the id of the current version, whose lock the caller has. The attempt is lost if the
+/// request names a version that is old since.
+fn current_version(bucket: &Bucket<'_>, object: &Tagged) -> Result<Option<VersionId>, Fail> {
+    let opened = open(bucket.store, &object.bucket, &object.place);
+    if object.version.is_some_and(|named| !is_current(&opened, named)) {
+        return Err(Fail::lost("tag a version that is old since"));
     }
+    Ok(opened?.attributes.version)
 }
 
 /// Replaces the tags of an old version.
@@ -130,29 +137,30 @@ fn put_of_old(bucket: &Bucket<'_>, object: &Tagged, named: Named, tags: &Tags) -
     write(bucket, &lock, (&chain.directory, &name), (&object.place.key, tags))
 }
 
-fn put_of_file(bucket: &Bucket<'_>, object: &Tagged, tags: &Tags) -> Result<(), Fail> {
+fn put_of_file(bucket: &Bucket<'_>, object: &Tagged, tags: &Tags) -> Result<Option<VersionId>, Fail> {
     let Some((directory, name)) = find(bucket, &object.place.path)? else {
-        return look_again(bucket, object);
+        return Err(look_again(bucket, object));
     };
     let lock = key_lock::take_name(bucket, &directory.path, &name)?;
+    let version = current_version(bucket, object)?;
     let current = match place::find_reserved(bucket, &directory, &name, true)? {
         Occupant::Object(current) => Some(current),
         Occupant::Nothing => None,
         // It became a directory, or a link, since.
         Occupant::Directory | Occupant::Obstacle => return Err(Fail::lost("look up a file to tag")),
     };
-    if object.look(current.as_ref())? == *tags {
-        return Ok(());
+    if object.look(current.as_ref())? != *tags {
+        write(bucket, &lock, (&directory, &name), (&object.place.key, tags))?;
     }
-    write(bucket, &lock, (&directory, &name), (&object.place.key, tags))
+    Ok(version)
 }
 
-/// Fails if the key has no object. Its name may only have been missing for a moment: then the
-/// attempt is repeated.
-fn look_again(bucket: &Bucket<'_>, object: &Tagged) -> Result<(), Fail> {
+/// Returns why the name of an object was missing. It may only have been missing for a moment: then
+/// the attempt is repeated.
+fn look_again(bucket: &Bucket<'_>, object: &Tagged) -> Fail {
     match open(bucket.store, &object.bucket, &object.place) {
-        Ok(_) => Err(Fail::lost("look up a file to tag")),
-        Err(error) => Err(error.into()),
+        Ok(_) => Fail::lost("look up a file to tag"),
+        Err(error) => error.into(),
     }
 }
 
@@ -225,18 +233,20 @@ fn sync(store: &Store, file: impl AsFd) -> Result<(), Fail> {
     Ok(())
 }
 
-fn put_of_directory(bucket: &Bucket<'_>, object: &Tagged, tags: &Tags) -> Result<(), Fail> {
+fn put_of_directory(bucket: &Bucket<'_>, object: &Tagged, tags: &Tags) -> Result<Option<VersionId>, Fail> {
     let Some(directory) = place::existing_directory(bucket, &object.place.path)? else {
         return Err(BackendError::NoSuchKey.into());
     };
     let lock = key_lock::take_directory(bucket, &directory.path)?;
+    let version = current_version(bucket, object)?;
     let directory = bucket.directory(&directory.path).attempt("open a directory")?;
     let old = DirectoryObject::look(bucket, &directory, true)?;
     if object.look(old.current())? == *tags {
-        return Ok(());
+        return Ok(version);
     }
     if old.file.is_some() {
-        return write(bucket, &lock, (&directory, DIRECTORY_DATA), (&object.place.key, tags));
+        write(bucket, &lock, (&directory, DIRECTORY_DATA), (&object.place.key, tags))?;
+        return Ok(version);
     }
     let place = || files::path_of(&directory);
     let whole = records::complete(bucket, &old.record).attempt("read a record")?.opened(place)?;
@@ -252,7 +262,8 @@ fn put_of_directory(bucket: &Bucket<'_>, object: &Tagged, tags: &Tags) -> Result
     if bucket.store.options.durability.syncs_data() {
         records::sync(bucket.store, &directory).attempt("sync a record")?;
     }
-    sync(bucket.store, &directory)
+    sync(bucket.store, &directory)?;
+    Ok(version)
 }
 
 #[cfg(test)]
