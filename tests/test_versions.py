@@ -167,6 +167,56 @@ class TestReads:
             if code == "MethodNotAllowed":
                 assert (error["Method"], error["ResourceType"]) == ("GET", "DeleteMarker")
 
+    def test_each_version_has_its_own_tags(self, s3, kept):
+        """test_object_tagging_versioned"""
+        first = put(s3, kept, "k", b"1", Tagging="a=1")
+        second = put(s3, kept, "k", b"2")
+        place = {"Bucket": kept.name, "Key": "k"}
+
+        def tags(**members) -> dict:
+            return {tag["Key"]: tag["Value"] for tag in s3.get_object_tagging(**place, **members)["TagSet"]}
+
+        def set_tags(value: str, **members) -> str:
+            tagging = {"TagSet": [{"Key": "a", "Value": value}]}
+            return s3.put_object_tagging(**place, Tagging=tagging, **members)["VersionId"]
+
+        assert (tags(VersionId=first), tags()) == ({"a": "1"}, {})
+        assert set_tags("2", VersionId=first) == first
+        assert set_tags("3") == second
+        assert (tags(VersionId=first), tags(VersionId=second)) == ({"a": "2"}, {"a": "3"})
+        assert set_tags("4", VersionId=second) == second
+        assert tags() == {"a": "4"}
+        assert s3.delete_object_tagging(**place, VersionId=first)["VersionId"] == first
+        assert (tags(VersionId=first), tags()) == ({}, {"a": "4"})
+        assert (body_of(s3, kept, "k", VersionId=first), body_of(s3, kept, "k")) == (b"1", b"2")
+        set_tags("5", VersionId=first)
+        # What was current keeps its tags as an old version, and when it is current again.
+        marker = delete(s3, kept, "k")["VersionId"]
+        assert (tags(VersionId=first), tags(VersionId=second)) == ({"a": "5"}, {"a": "4"})
+        tagging = {"TagSet": []}
+        for members in ({}, {"VersionId": marker}):
+            error = failure(s3.put_object_tagging, **place, Tagging=tagging, **members)
+            assert error["Code"] == "MethodNotAllowed"
+        delete(s3, kept, "k", VersionId=marker)
+        assert tags() == {"a": "4"}
+        delete(s3, kept, "k", VersionId=second)
+        assert tags() == {"a": "5"}
+        error = failure(s3.put_object_tagging, **place, Tagging=tagging, VersionId=second)
+        assert error["Code"] == "NoSuchVersion"
+
+    def test_tags_name_no_version_where_none_are_kept(self, s3, bucket):
+        place = {"Bucket": bucket.name, "Key": "k"}
+        s3.put_object(**place)
+        told = [
+            s3.put_object_tagging(**place, Tagging={"TagSet": []}),
+            s3.get_object_tagging(**place),
+            s3.delete_object_tagging(**place),
+        ]
+        assert not any("VersionId" in answer for answer in told)
+        set_versioning(s3, bucket, "Enabled")
+        assert s3.get_object_tagging(**place)["VersionId"] == "null"
+        assert s3.put_object_tagging(**place, Tagging={"TagSet": []}, VersionId="null")["VersionId"] == "null"
+
 
 class TestDeletes:
     def test_markers(self, s3, kept):

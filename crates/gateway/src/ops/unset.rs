@@ -1,4 +1,4 @@
-use backend::{BackendError, ReadRequest, ReadSelector};
+use backend::{ReadRequest, ReadSelector};
 use s3_types::{Conditions, VersionId};
 use s3_wire::Result;
 use s3_wire::operation::Operation;
@@ -39,25 +39,14 @@ impl<'a> Handler<'a> for Unset {
             let object = call.object()?.of(self.version.as_ref());
             let read = ReadRequest { object, selector: ReadSelector::Whole, conditions: &none, check: None };
             let found = storage.find_object(call.action(), read).await;
-            let version = found.map_err(|error| call.fail(of_marker(call.operation, error)))?;
+            let version = found.map_err(call.failed())?;
             let mut reply = reply::ok_xml(request.answer()?);
-            let is_shown = matches!(call.operation, Operation::GetObjectAcl | Operation::GetObjectTagging);
+            let is_shown = call.operation == Operation::GetObjectAcl;
             let version = shown(version, call.versioning).filter(|_| is_shown);
             reply::set_version(reply.headers_mut(), version.as_ref());
             return Ok(reply.into());
         }
         call.require_bucket().await?;
         Ok(reply::ok_xml(request.answer()?).into())
-    }
-}
-
-/// Returns the error by which S3 answers: it speaks of the tags of a current delete marker as if
-/// the request named it.
-fn of_marker(operation: Operation, error: BackendError) -> BackendError {
-    match error {
-        BackendError::DeleteMarker { marker, .. } if operation == Operation::GetObjectTagging => {
-            BackendError::DeleteMarker { marker, is_named: true }
-        }
-        error => error,
     }
 }

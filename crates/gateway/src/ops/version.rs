@@ -19,8 +19,6 @@ pub fn version_id(text: Option<&str>) -> Result<Option<VersionId>> {
 /// Returns the id that answers and logs show of a version: `null` for the null version, and none in
 /// a bucket that never kept versions.
 pub fn shown(version: Option<VersionId>, versioning: Versioning) -> Option<VersionId> {
-    match version {
-        None if versioning.is_set() => Some(VersionId::null()),
-        version => version,
-    }
+    // A file that was moved there from another bucket may have one.
+    if versioning.is_set() { Some(version.unwrap_or_else(VersionId::null)) } else { None }
 }

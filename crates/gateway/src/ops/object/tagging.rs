@@ -12,7 +12,7 @@ use crate::call::Call;
 use crate::effects::Did;
 use crate::ops::about::About;
 use crate::ops::handler::Handler;
-use crate::ops::version::version_id;
+use crate::ops::version::{shown, version_id};
 use crate::outcome::Outcome;
 use crate::reply;
 
@@ -34,6 +34,7 @@ impl<'a> Handler<'a> for GetObjectTagging {
         let request = TagsRequest { object: call.object()?.of(self.version.as_ref()), check: None };
         let read = storage.object_tags(request).await;
         let ObjectTags { tags, version } = read.map_err(|error| failed(&call, error))?;
+        let version = shown(version, call.versioning);
         let mut reply = reply::ok_xml(xml::tagging(tags.as_slice()));
         reply::set_version(reply.headers_mut(), version.as_ref());
         Ok(Outcome::done(reply, Did { object_bytes: None, version }))
@@ -48,7 +49,19 @@ fn failed(call: &Call<'_>, error: BackendError) -> S3Error {
             let name = format!("{}/{}", object.bucket, object.key.as_str());
             S3Error::new(ErrorCode::NoSuchKey).detail("Key", name)
         }
-        (error, _) => call.fail(error),
+        (error, _) => of_tags(call)(error),
+    }
+}
+
+/// Returns the function that turns errors of the storage into S3's. A current delete marker answers
+/// requests about tags as if they named it.
+fn of_tags<'a>(call: &Call<'a>) -> impl Fn(BackendError) -> S3Error + Copy + Send + Sync + use<'a> {
+    let failed = call.failed();
+    move |error| match error {
+        BackendError::DeleteMarker { marker, .. } => {
+            failed(BackendError::DeleteMarker { marker, is_named: true })
+        }
+        error => failed(error),
     }
 }
 
@@ -85,8 +98,8 @@ impl<'a> Handler<'a> for PutObjectTagging {
         let storage = call.authorize(call.subject(), about.actions(call.action()), &values)?;
         let object = call.object()?.of(self.version.as_ref());
         let request = PutTagsRequest { object, tags: tags.clone(), check: None };
-        let receipt = storage.put_object_tags(call.action(), request).await.map_err(call.failed())?;
-        Ok(done(StatusCode::OK, receipt))
+        let receipt = storage.put_object_tags(call.action(), request).await.map_err(of_tags(&call))?;
+        Ok(done(&call, StatusCode::OK, receipt))
     }
 }
 
@@ -107,12 +120,13 @@ impl<'a> Handler<'a> for DeleteObjectTagging {
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let object = call.object()?.of(self.version.as_ref());
         let request = PutTagsRequest { object, tags: Tags::default(), check: None };
-        let receipt = storage.put_object_tags(call.action(), request).await.map_err(call.failed())?;
-        Ok(done(StatusCode::NO_CONTENT, receipt))
+        let receipt = storage.put_object_tags(call.action(), request).await.map_err(of_tags(&call))?;
+        Ok(done(&call, StatusCode::NO_CONTENT, receipt))
     }
 }
 
-fn done(status: StatusCode, TagsReceipt { version }: TagsReceipt) -> Outcome {
+fn done(call: &Call<'_>, status: StatusCode, TagsReceipt { version }: TagsReceipt) -> Outcome {
+    let version = shown(version, call.versioning);
     let mut reply = reply::empty(status);
     reply::set_version(reply.headers_mut(), version.as_ref());
     Outcome::done(reply, Did { object_bytes: None, version })
