@@ -374,6 +374,45 @@ class TestCopies:
         assert [version for _, version, _, _ in listed(s3, kept)] == [again, new, old]
 
 
+class TestFilesOfOthers:
+    def test_two_null_versions_have_two_ids(self, s3, kept):
+        """A file that another program puts over a null delete marker or version is null, too: S3 deletes neither."""
+        place = {"Bucket": kept.name, "Key": "k"}
+        kept.file("k").write_bytes(b"older")
+        delete(s3, kept, "k")
+        kept.file("k").write_bytes(b"newer")
+        (newer, older, marker) = listed(s3, kept)[0:3]
+        # The newest is in place, whatever the clock of the others says.
+        if older[3] == "DeleteMarker":
+            older, marker = marker, older
+        assert newer == ("k", "null", True, "Version")
+        assert (older[2:], marker[2:]) == ((False, "Version"), (False, "DeleteMarker"))
+        assert len({"null", older[1], marker[1]}) == 3
+        pages = [listed(s3, kept, MaxKeys=1, KeyMarker="k", VersionIdMarker=id) for id in ("null", marker[1])]
+        assert pages == [[marker], [older]]
+        assert body_of(s3, kept, "k", VersionId="null") == b"newer"
+        got = s3.get_object(**place, VersionId=older[1])
+        assert (got["VersionId"], got["Body"].read()) == (older[1], b"older")
+        # A write gives the older one this id for good.
+        put(s3, kept, "k", b"newest")
+        assert body_of(s3, kept, "k", VersionId=older[1]) == b"older"
+        assert body_of(s3, kept, "k", VersionId="null") == b"newer"
+        delete(s3, kept, "k", VersionId=older[1])
+        assert older[1] not in [id for _, id, _, _ in listed(s3, kept)]
+        assert body_of(s3, kept, "k", VersionId="null") == b"newer"
+
+    def test_a_null_version_beside_a_newer_one_is_deleted_by_its_order(self, s3, kept):
+        kept.file("k").write_bytes(b"older")
+        delete(s3, kept, "k")
+        kept.file("k").write_bytes(b"newer")
+        older = next(id for _, id, latest, kind in listed(s3, kept) if not latest and kind == "Version")
+        assert delete(s3, kept, "k", VersionId=older) == {"VersionId": older, "DeleteMarker": None}
+        assert [(id, kind) for _, id, _, kind in listed(s3, kept) if kind == "Version"] == [
+            ("null", "Version")
+        ]
+        assert body_of(s3, kept, "k") == b"newer"
+
+
 class TestListings:
     @pytest.fixture
     def ids(self, s3, kept) -> list[str]:

@@ -53,6 +53,13 @@ impl Old {
         Entry::Version { order: self.order, id: self.id }
     }
 
+    /// Returns it as a client sees it beside the current version, which has this id. Of two null
+    /// versions, the older one is told by its order.
+    pub fn beside(self, current: Option<Id>) -> Self {
+        let id = if current == Some(Id::Null) && self.id == Id::Null { Id::Order } else { self.id };
+        Self { order: self.order, id }
+    }
+
     /// Returns the version that a record of this entry would have.
     pub fn version(self, is_marker: bool) -> Version {
         Version { order: self.order, id: self.id, is_marker }

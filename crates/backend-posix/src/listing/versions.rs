@@ -19,7 +19,7 @@ use crate::facts::foreign::{self, VersitygwUse};
 use crate::fs::file_info;
 use crate::fs::resolve::{self, READ};
 use crate::layout::keymap::{DIRECTORY_DATA, KeyPath, join};
-use crate::layout::versions::{Entry, Order, VERSIONS};
+use crate::layout::versions::{Entry, Id, Order, VERSIONS};
 use crate::record::{Named, ObjectRecord, Reading, Version};
 use crate::records;
 use crate::tree::bucket::Bucket;
@@ -243,7 +243,7 @@ impl Page<'_> {
             Some(found) => retrying(|| current(self.bucket, &found, &object_key))?,
             None => None,
         };
-        let has_file = current.is_some();
+        let id = current.as_ref().map(|(_, version)| version.map_or(Id::Null, |version| version.id));
         let order = |version: &Option<Version>| version.map(|version| version.order);
         if let Some((object, _)) = current.filter(|(_, version)| comes_after(order(version), after))
             && !self.add(VersionItem::Object { object, is_latest: true })
@@ -255,7 +255,7 @@ impl Page<'_> {
         }
         // One more than fits shows that there are more.
         let most = self.query.max_items.saturating_sub(self.items.len()).saturating_add(1);
-        let olds = retrying(|| olds(self.bucket, &object_key, has_file, after, most))?;
+        let olds = retrying(|| olds(self.bucket, &object_key, id, after, most))?;
         Ok(olds.into_iter().all(|item| self.add(item)))
     }
 }
@@ -339,14 +339,16 @@ fn summary(
 }
 
 /// Returns the old versions and the delete markers of a key, from the newest to the oldest, that
-/// come after the version `after`, but not more than `most`.
+/// come after the version `after`, but not more than `most`. `current` is the id of the version in
+/// place, if there is one.
 fn olds(
     bucket: &Bucket<'_>,
     key: &ObjectKey,
-    has_file: bool,
+    current: Option<Id>,
     after: Option<&VersionId>,
     most: usize,
 ) -> Result<Vec<VersionItem>, Fail> {
+    let has_file = current.is_some();
     let Some(chain) = Chain::open(bucket, &KeyPath::of(key.as_str()))? else { return Ok(Vec::new()) };
     let marker = |marker, is_latest| VersionItem::DeleteMarker { key: key.clone(), marker, is_latest };
     let mut items = Vec::new();
@@ -363,6 +365,7 @@ fn olds(
         items.extend(shown.map(|shown| marker(shown, true)));
     }
     let olds = match named {
+        Some(Named::Null) if current == Some(Id::Null) => &olds[..],
         Some(named) => &olds[position_after(&olds, newest, named)..],
         None => &olds[..],
     };
@@ -379,12 +382,12 @@ fn olds(
         }
         let Some((record, info)) = read else { continue };
         if record.version.is_some_and(|version| version.is_marker) {
-            items.push(marker(shown_marker(*old, &info), false));
+            items.push(marker(shown_marker(old.beside(current), &info), false));
             continue;
         }
         let path = join(&chain.directory.path, &chain.name(entry));
         if let Some((mut object, _)) = summary(bucket, &path, key)? {
-            object.version = old.version(false).text();
+            object.version = old.beside(current).version(false).text();
             items.push(VersionItem::Object { object, is_latest: false });
         }
     }

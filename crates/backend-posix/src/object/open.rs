@@ -19,7 +19,7 @@ use crate::fs::file_info::{self, FileInfo, Stamp};
 use crate::fs::files;
 use crate::fs::resolve::{self, DIRECTORY, PLACE, READ};
 use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, SELF, join};
-use crate::layout::versions::Entry;
+use crate::layout::versions::{Entry, Id};
 use crate::limits::{COMPANION_TRIES, READ_CHANGES_MAX};
 use crate::record::{Attached, DirectoryRecord, Divided, Named, ObjectRecord, Reading, Version};
 use crate::records::{self, HeldAttribute, Look};
@@ -204,20 +204,23 @@ fn open_old(
         let marker = if is_it { chain.shown(&bucket)? } else { None }.ok_or_else(missing)?;
         return Err(BackendError::DeleteMarker { marker, is_named: true }.into());
     }
+    // Of two null versions, the older one is named by its order.
+    let beside = matches!(named, Named::Number(_)).then_some(Id::Null);
     if let Some(marker) = chain.marker(&bucket)?.filter(|marker| marker.version(true).is(named)) {
         let info = chain.record(&bucket, Entry::Deleted)?.map(|(_, info)| info).ok_or_else(missing)?;
-        return Err(BackendError::DeleteMarker { marker: shown_marker(marker, &info), is_named: true }.into());
+        let marker = shown_marker(marker.beside(beside), &info);
+        return Err(BackendError::DeleteMarker { marker, is_named: true }.into());
     }
     let old = chain.find(&bucket, named)?.ok_or_else(missing)?;
     let (record, info) = chain.record(&bucket, old.entry())?.ok_or_else(missing)?;
     if record.version.is_some_and(|version| version.is_marker) {
-        return Err(BackendError::DeleteMarker { marker: shown_marker(old, &info), is_named: true }.into());
+        let marker = shown_marker(old.beside(beside), &info);
+        return Err(BackendError::DeleteMarker { marker, is_named: true }.into());
     }
     let path = join(&chain.directory.path, &chain.name(old.entry()));
     let Some(file) = found(open_file(store, &bucket.fd, &path)?)? else { return Err(missing()) };
     let mut opened = opened_file(store, (name, place), &path, file, lost_companions)?;
-    // Of two null versions, the older one has an id of its own by its name.
-    let version = old.version(false);
+    let version = old.beside(beside).version(false);
     opened.attributes.version = version.text();
     opened.version = Some(version);
     Ok(opened)
