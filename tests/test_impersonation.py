@@ -399,6 +399,7 @@ def requests_of_all_operations() -> dict[str, Callable]:
     lab = {"Bucket": "lab"}
     a = {**lab, "Key": "a"}
     attributes = {"ObjectAttributes": ["ETag"]}
+    tagging = {"Tagging": {"TagSet": [{"Key": "t", "Value": "1"}]}}
     return {
         "AbortMultipartUpload": lambda s3, upload: s3.abort_multipart_upload(**a, UploadId=upload),
         "CompleteMultipartUpload": lambda s3, upload: s3.complete_multipart_upload(
@@ -409,8 +410,10 @@ def requests_of_all_operations() -> dict[str, Callable]:
         "DeleteBucket": lambda s3, _: s3.delete_bucket(**lab),
         "DeleteObject": lambda s3, _: s3.delete_object(**a),
         "DeleteObjects": lambda s3, _: s3.delete_objects(**lab, Delete={"Objects": [{"Key": "a"}]}),
+        "DeleteObjectTagging": lambda s3, _: s3.delete_object_tagging(**a),
         "GetObject": lambda s3, _: s3.get_object(**a),
         "GetObjectAttributes": lambda s3, _: s3.get_object_attributes(**a, **attributes),
+        "GetObjectTagging": lambda s3, _: s3.get_object_tagging(**a),
         "HeadBucket": lambda s3, _: s3.head_bucket(**lab),
         "HeadObject": lambda s3, _: s3.head_object(**a),
         "ListMultipartUploads": lambda s3, _: s3.list_multipart_uploads(**lab),
@@ -419,6 +422,7 @@ def requests_of_all_operations() -> dict[str, Callable]:
         "ListObjectVersions": lambda s3, _: s3.list_object_versions(**lab),
         "ListParts": lambda s3, upload: s3.list_parts(**a, UploadId=upload),
         "PutObject": lambda s3, _: s3.put_object(**a, Body=b"2"),
+        "PutObjectTagging": lambda s3, _: s3.put_object_tagging(**a, **tagging),
         "UploadPart": lambda s3, upload: s3.upload_part(**a, UploadId=upload, PartNumber=1, Body=b"2"),
         "UploadPartCopy": lambda s3, upload: s3.upload_part_copy(
             **a, UploadId=upload, PartNumber=1, CopySource=a
@@ -431,12 +435,17 @@ def requests_of_all_operations() -> dict[str, Callable]:
 BY_POLICY = {
     "CreateBucket",
     "DeleteBucketPolicy",
+    "DeleteBucketTagging",
     "DeletePublicAccessBlock",
     "GetBucketLocation",
     "GetBucketPolicy",
     "GetBucketPolicyStatus",
+    "GetBucketTagging",
+    "GetBucketVersioning",
     "ListBuckets",
     "PutBucketPolicy",
+    "PutBucketTagging",
+    "PutBucketVersioning",
 }
 
 

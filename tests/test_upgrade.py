@@ -15,6 +15,7 @@ from support.bucket import Bucket
 from support.server import KEYS, NOBODY, SIDECARS, StartFailed, binary
 from support.tools import findings, run, sweep
 
+FEATURES = "bucket-documents\nversions\n"
 STOPPED = "--all-gateways-are-stopped"
 WORD = f"{'sidecar' if SIDECARS else 'xattr'} format-2\n"
 
@@ -31,7 +32,7 @@ def formats(tree: Path) -> dict[str, str]:
 
 def upgraded(tree: Path) -> None:
     said = formats(tree)
-    assert "format = 2\n" in said["tree.toml"] and said["format"] == "bucket-documents\n", said
+    assert "format = 2\n" in said["tree.toml"] and said["format"] == FEATURES, said
     assert said["metadata"] == WORD and "format.pending" not in said, said
 
 
@@ -51,18 +52,24 @@ def test_a_directory_is_upgraded_in_place(tree, make_server):
     assert (
         "format 1, without features" in shown and "to be added: bucket-documents: buckets may have" in shown
     )
+    assert "to be added: versions: " in shown
     assert "would give it format 2" in shown and "would no longer open" in shown
     # Without a word that all have stopped, nothing is done.
     assert f"give {STOPPED}" in run("upgrade", tree, status=2)
     assert formats(tree) == before
     shown = run("upgrade", STOPPED, tree)
-    assert "added: bucket-documents" in shown and "upgraded to format 2" in shown
+    assert (
+        "added: bucket-documents" in shown and "added: versions" in shown and "upgraded to format 2" in shown
+    )
     upgraded(tree)
     noted = formats(tree)
     assert noted["tree.toml"] == before["tree.toml"].replace("format = 1", "format = 2")
     for words in [(STOPPED,), (), ("--dry-run",)]:
         shown = run("upgrade", *words, tree)
-        assert "format 2, with the features bucket-documents" in shown and "nothing to upgrade" in shown
+        assert (
+            "format 2, with the features bucket-documents, versions" in shown
+            and "nothing to upgrade" in shown
+        )
     assert formats(tree) == noted
     server = make_server(tree=tree)
     assert Bucket(server, "bucket").read("key") == b"data"

@@ -178,7 +178,8 @@ class VaultStore:
         # The engine is being made ready for a moment.
         poll(self._answers, 30)
         rules = "".join(
-            f'path "kv/{kind}/{FOLDER}/*" {{ capabilities = [{capabilities}] }}\n'
+            f'path "kv/{kind}/{folder}/*" {{ capabilities = [{capabilities}] }}\n'
+            for folder in (FOLDER, f"{FOLDER}-other")
             for kind, capabilities in (
                 ("data", '"create", "read", "update"'),
                 ("delete", '"update"'),
