@@ -30,7 +30,7 @@
 //!       uploads/ID/upload, /00001  uploads in progress: what was asked for, and the parts
 //!       uploads/ID/assembly1       parts that are in their place already; see [`upload`]
 //!       completed/ID               receipts of completed uploads
-//!       versions/a/b.txt/          the old versions of the object a/b.txt, and its delete markers (`facts::chain`)
+//!       versions/a/b.txt/          old versions and delete markers of a/b.txt (`facts::chain`)
 //! ```
 //!
 //! # A PUT, call by call

@@ -444,7 +444,7 @@ mod tests {
         assert_eq!(told(None), (ErrorCode::SlowDown, vec![]));
     }
 
-    /// As recorded at Amazon S3.
+    /// The answers are those recorded at Amazon S3.
     #[test]
     fn what_a_delete_marker_answers() {
         let version = VersionId::new("m1").unwrap();

@@ -60,6 +60,12 @@ impl Old {
         Self { order: self.order, id }
     }
 
+    /// True if a request names it. A null version is found by its order, too, since it may be the
+    /// older one of two ([`Old::beside`]).
+    pub fn is(self, named: Named) -> bool {
+        self.version(false).is(named) || (self.id == Id::Null && named == Named::Number(self.order))
+    }
+
     /// Returns the version that a record of this entry would have.
     pub fn version(self, is_marker: bool) -> Version {
         Version { order: self.order, id: self.id, is_marker }
@@ -137,7 +143,7 @@ impl Chain {
 
     /// Returns the old version or marker that a request names; `None` if there is none.
     pub fn find(&self, bucket: &Bucket<'_>, named: Named) -> Result<Option<Old>, Fail> {
-        let wanted = |old: &Old| old.version(false).is(named);
+        let wanted = |old: &Old| old.is(named);
         if let Named::Number(order) = named {
             let old = Old { order, id: Id::Order };
             if self.record(bucket, old.entry())?.is_some() {

@@ -107,7 +107,7 @@ mod tests {
         }
     }
 
-    /// So no component of a key has the name of a version.
+    /// No component of a key has the name of a version.
     #[test]
     fn names_of_versions_are_those_of_no_key() {
         let name = name_of(false, Entry::Version { order: 2, id: Id::Order });

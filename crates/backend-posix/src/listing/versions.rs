@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use backend::{ListPosition, ObjectSummary, Result, VersionItem, VersionPage};
+use backend::{ListPosition, ObjectAttributes, ObjectSummary, Result, VersionItem, VersionPage};
 use rustix::io::Errno;
 use s3_types::{ObjectKey, VersionId};
 
@@ -290,15 +290,7 @@ fn current(
     let record = crate::facts::place::directory_record(bucket, &*found.directory).attempt("read a record")?;
     let record = record.opened(|| bucket.place().join(&found.directory.path))?;
     let Some(attributes) = record.and_then(|record| record.attributes()) else { return Ok(None) };
-    let summary = ObjectSummary {
-        key: key.clone(),
-        size_bytes: attributes.size_bytes,
-        last_modified: attributes.last_modified,
-        etag: attributes.etag,
-        checksum: attributes.checksum,
-        version: None,
-    };
-    Ok(Some((summary, None)))
+    Ok(Some((summarized(key, attributes, None), None)))
 }
 
 /// Reads a version that is the file at a path, and what its record says of the version; `None` if
@@ -327,15 +319,19 @@ fn summary(
     let shown = bucket.store.lasting(&file, &info);
     let versitygw = VersitygwUse::for_etags(&bucket.store.options);
     let attributes = foreign::attributes_of(&file, record, &shown, key.as_str(), versitygw);
-    let summary = ObjectSummary {
+    Ok(Some((summarized(key, attributes, version), version)))
+}
+
+/// Returns what a listing shows of an object.
+fn summarized(key: &ObjectKey, attributes: ObjectAttributes, version: Option<Version>) -> ObjectSummary {
+    ObjectSummary {
         key: key.clone(),
         size_bytes: attributes.size_bytes,
         last_modified: attributes.last_modified,
         etag: attributes.etag,
         checksum: attributes.checksum,
         version: version.and_then(Version::text),
-    };
-    Ok(Some((summary, version)))
+    }
 }
 
 /// Returns the old versions and the delete markers of a key, from the newest to the oldest, that
@@ -396,10 +392,10 @@ fn olds(
 
 /// Returns how many of the old versions come no later in a listing than the one that is named.
 fn position_after(olds: &[Old], newest: Option<Old>, named: Named) -> usize {
-    if newest.is_some_and(|newest| newest.version(true).is(named)) || matches!(named, Named::Removed(_)) {
+    if newest.is_some_and(|newest| newest.is(named)) || matches!(named, Named::Removed(_)) {
         return 0;
     }
-    match olds.iter().position(|old| old.version(false).is(named)) {
+    match olds.iter().position(|old| old.is(named)) {
         Some(at) => at + 1,
         // It was the current one, or is gone meanwhile.
         None => match named {

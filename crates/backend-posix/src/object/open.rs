@@ -206,7 +206,7 @@ fn open_old(
     }
     // Of two null versions, the older one is named by its order.
     let beside = matches!(named, Named::Number(_)).then_some(Id::Null);
-    if let Some(marker) = chain.marker(&bucket)?.filter(|marker| marker.version(true).is(named)) {
+    if let Some(marker) = chain.marker(&bucket)?.filter(|marker| marker.is(named)) {
         let info = chain.record(&bucket, Entry::Deleted)?.map(|(_, info)| info).ok_or_else(missing)?;
         let marker = shown_marker(marker.beside(beside), &info);
         return Err(BackendError::DeleteMarker { marker, is_named: true }.into());

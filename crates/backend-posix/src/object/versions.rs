@@ -283,7 +283,7 @@ fn delete_old(
     named: Named,
     has_file: bool,
 ) -> Result<Option<bool>, Fail> {
-    let marker = chain.marker(bucket)?.filter(|marker| marker.version(true).is(named));
+    let marker = chain.marker(bucket)?.filter(|marker| marker.is(named));
     let is_removed = match named {
         Named::Removed(order) if !has_file => {
             matches!(chain.newest(bucket)?, Some(Newest::Removed(newest)) if newest == order)

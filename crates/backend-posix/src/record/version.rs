@@ -46,11 +46,10 @@ impl Version {
         VersionId::new(&format!("{number:016x}")).ok()
     }
 
-    /// True if a request names this version. Of two null versions, the older one has its order as
-    /// its id, so that each is found by that, too.
+    /// True if a request names this version.
     pub fn is(self, named: Named) -> bool {
         match (self.id, named) {
-            (Id::Order | Id::Null, Named::Number(number)) => self.order == number,
+            (Id::Order, Named::Number(number)) => self.order == number,
             (Id::Early(id), Named::Number(number)) => id == number,
             (Id::Null, Named::Null) => true,
             _ => false,

@@ -234,7 +234,7 @@ mod tests {
 
     use super::*;
 
-    /// As recorded at Amazon S3.
+    /// The answers are those recorded at Amazon S3.
     #[test]
     fn a_source_that_is_a_delete_marker() {
         let (bucket, key) = (BucketName::new("bucket").unwrap(), ObjectKey::new("key").unwrap());

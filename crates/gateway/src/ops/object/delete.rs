@@ -73,7 +73,7 @@ mod tests {
         [told("x-amz-version-id"), told("x-amz-delete-marker")]
     }
 
-    /// As recorded at Amazon S3.
+    /// The answers are those recorded at Amazon S3.
     #[test]
     fn what_a_delete_tells() {
         use Versioning::{Enabled, Suspended, Unset};

@@ -8,8 +8,8 @@ pub const SUSPENDED: &str = "<VersioningConfiguration><Status>Suspended</Status>
 const VERSION: &str = "x-amz-version-id";
 const SOURCE_VERSION: &str = "x-amz-copy-source-version-id";
 
-/// As recorded at Amazon S3: a PUT does not name the null version that it makes, and a copy does
-/// not name the one that it reads.
+/// A PUT does not name the null version that it makes, and a copy does not name the one that it
+/// reads, as recorded at Amazon S3.
 #[tokio::test]
 async fn the_null_version_is_named_where_versions_are_kept() {
     let scene = Scene::with_object();
@@ -52,7 +52,7 @@ async fn a_version_that_is_named_is_copied_onto_its_key() {
     assert_eq!(std::fs::read(scene.tree.path().join("bkt/k")).unwrap(), b"bytes");
 }
 
-/// As recorded at Amazon S3.
+/// The answers are those recorded at Amazon S3.
 #[tokio::test]
 async fn a_bucket_with_versions_is_not_deleted() {
     let scene = Scene::with_object();
