@@ -20,14 +20,14 @@ use s3_types::{BucketName, Conditions, UnixAccount};
 use crate::PosixBackend;
 use crate::base::options::{DEFAULT_CHECKSUM, Options};
 use crate::base::turns::CopyTurn;
-use crate::base::who::{Who, may};
+use crate::base::who::Who;
 use crate::buckets::NewBucket;
 use crate::buckets::documents::{self, Change, Initial, States};
 use crate::facts::foreign;
 use crate::layout::keymap::{KeyPath, directory_path};
 use crate::object::{Copy, NewObject, ObjectReading, Tagged, Writer};
 use crate::record::Named;
-use crate::tree::closed::naming;
+use crate::tree::closed::{ask, naming};
 use crate::tree::store::Store;
 use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
 use crate::write::publish::{Rules, Target};
@@ -203,9 +203,7 @@ impl Backend for PosixBackend {
         let looks_as = who.as_ref().map_or(Who::Gateway, Who::clone);
         let look = move |store: &Store| {
             naming(store, (&name, ""), || {
-                let bucket = store.bucket(&name)?;
-                let denied = BackendError::Denied { operation: "search the bucket's directory" };
-                if may(&bucket.fd, Access::EXEC_OK) { Ok(()) } else { Err(denied) }
+                ask(store.bucket(&name)?.fd, ".", Access::EXEC_OK, "search the bucket's directory")
             })
         };
         match self.run_in(bucket, looks_as, look).await {
@@ -247,13 +245,9 @@ impl Backend for PosixBackend {
     async fn delete_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()> {
         let (name, who) = (bucket.clone(), self.who(cx)?);
         let delete = move |store: &Store| {
-            let ask = || {
-                let bucket = store.bucket(&name)?;
-                let allowed = may(&bucket.fd, Access::WRITE_OK | Access::EXEC_OK);
-                let denied = BackendError::Denied { operation: "write to the bucket's directory" };
-                if allowed { Ok(()) } else { Err(denied) }
-            };
-            who.call(|| naming(store, (&name, ""), ask))?;
+            let wanted = Access::WRITE_OK | Access::EXEC_OK;
+            let asked = || ask(store.bucket(&name)?.fd, ".", wanted, "write to the bucket's directory");
+            who.call(|| naming(store, (&name, ""), asked))?;
             // DIR is the gateway's own.
             buckets::delete_as(store, &name, &who)
         };

@@ -15,7 +15,6 @@ use rustix::io::Errno;
 use s3_types::{BucketName, Timestamp, UnixAccount};
 
 use crate::base::step::step;
-use crate::base::who::may_at;
 use crate::error::{Fail, Op, is_of_one, retrying};
 use crate::fs::folding::folds_case;
 use crate::fs::linking::move_to_free;
@@ -27,6 +26,7 @@ use crate::layout::keymap::{self, OWN_DIRECTORY, RESERVED};
 use crate::layout::staged::STAGING;
 use crate::records;
 use crate::tree::bucket::Bucket;
+use crate::tree::closed::ask;
 use crate::tree::made::{Before, open_made};
 use crate::tree::own;
 use crate::tree::store::Store;
@@ -68,10 +68,11 @@ pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage
             return Ok(page);
         }
         // What its user may not enter is not shown to a user.
-        if !may_at(&store.root, name.as_str(), Access::EXEC_OK) {
+        let asked = ask(&store.root, name.as_str(), Access::EXEC_OK, "search a bucket's directory");
+        if matches!(asked, Err(BackendError::Denied { .. })) {
             continue;
         }
-        match as_self(|| head(store, &name)) {
+        match as_self(|| head(store, &name)).and_then(|bucket| asked.map(|()| bucket)) {
             Ok(bucket) => {
                 page.buckets.push(bucket);
                 page.unreadable += std::mem::take(&mut unreadable);

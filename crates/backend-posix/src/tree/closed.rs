@@ -2,15 +2,23 @@
 
 use backend::{BackendError, Result};
 use kernel_calls::acting::is_acting;
-use rustix::fs::{Access, FileType, fstat};
+use rustix::fd::AsFd;
+use rustix::fs::{Access, AtFlags, FileType, accessat, fstat};
 use rustix::io::Errno;
 use s3_types::BucketName;
 
 use super::bucket::Bucket;
 use super::store::Store;
 use crate::base::who::{may, may_at};
+use crate::error::Op;
 use crate::fs::resolve::{self, PLACE};
 use crate::layout::keymap::{self, join};
+
+/// Fails if the user whose identity the thread has may not access a name in an open directory in
+/// this way, or if that cannot be known. It always succeeds for the gateway itself.
+pub(crate) fn ask(directory: impl AsFd, name: &str, access: Access, operation: &'static str) -> Result<()> {
+    if is_acting() { accessat(directory, name, access, AtFlags::EACCESS).op(operation) } else { Ok(()) }
+}
 
 /// Does some work on the file or directory at a path of a bucket. If the kernel refuses it to the
 /// user whose identity the thread has, the error names what is closed to that user.
