@@ -94,14 +94,52 @@ class TestWrites:
     def test_multipart(self, s3, kept):
         first = put(s3, kept, "k", b"1")
         place = {"Bucket": kept.name, "Key": "k"}
-        upload = s3.create_multipart_upload(**place)["UploadId"]
-        etag = s3.upload_part(**place, UploadId=upload, PartNumber=1, Body=b"part")["ETag"]
+        created = s3.create_multipart_upload(**place)
+        upload = {**place, "UploadId": created["UploadId"]}
+        part = s3.upload_part(**upload, PartNumber=1, Body=b"part")
         # Made current by its completion, which is the newer.
         second = put(s3, kept, "k", b"2")
-        parts = {"Parts": [{"PartNumber": 1, "ETag": etag}]}
-        done = s3.complete_multipart_upload(**place, UploadId=upload, MultipartUpload=parts)["VersionId"]
-        assert [version for _, version, _, _ in listed(s3, kept)] == [done, second, first]
-        assert body_of(s3, kept, "k", VersionId=done) == b"part"
+        parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
+        assert "VersionId" not in failure(s3.head_object, **place, VersionId=created["VersionId"])
+        copied = s3.upload_part_copy(**upload, PartNumber=2, CopySource=place)
+        named = [created, part, copied, s3.list_parts(**upload)]
+        done = s3.complete_multipart_upload(**upload, MultipartUpload=parts)
+        # Repeated, it says the same, also when another version is the current one.
+        repeated = s3.complete_multipart_upload(**upload, MultipartUpload=parts)
+        third = put(s3, kept, "k", b"3")
+        again = s3.complete_multipart_upload(**upload, MultipartUpload=parts)
+        [version] = {answer["VersionId"] for answer in [*named, done, repeated, again]}
+        assert [version for _, version, _, _ in listed(s3, kept)] == [third, version, second, first]
+        assert body_of(s3, kept, "k", VersionId=version) == b"part"
+        # A page may begin after it.
+        rest = listed(s3, kept, KeyMarker="k", VersionIdMarker=version)
+        assert [version for _, version, _, _ in rest] == [second, first]
+        s3.delete_object(**place, VersionId=version)
+        assert [version for _, version, _, _ in listed(s3, kept)] == [third, second, first]
+
+    def test_uploads_of_buckets_whose_versioning_changes(self, s3, bucket):
+        place = {"Bucket": bucket.name, "Key": "k"}
+
+        def begun() -> tuple[dict, dict]:
+            created = s3.create_multipart_upload(**place)
+            upload = {**place, "UploadId": created["UploadId"]}
+            etag = s3.upload_part(**upload, PartNumber=1, Body=b"part")["ETag"]
+            return created, {**upload, "MultipartUpload": {"Parts": [{"PartNumber": 1, "ETag": etag}]}}
+
+        before, unversioned = begun()
+        set_versioning(s3, bucket, "Enabled")
+        enabled, versioned = begun()
+        aborted, rest = begun()
+        assert "VersionId" not in before
+        assert enabled["VersionId"] != aborted["VersionId"]
+        del rest["MultipartUpload"]
+        assert s3.abort_multipart_upload(**rest)["VersionId"] == aborted["VersionId"]
+        first = s3.complete_multipart_upload(**unversioned)["VersionId"]
+        assert s3.complete_multipart_upload(**unversioned)["VersionId"] == first
+        set_versioning(s3, bucket, "Suspended")
+        assert "VersionId" not in begun()[0]
+        assert s3.complete_multipart_upload(**versioned)["VersionId"] == "null"
+        assert [version for _, version, _, _ in listed(s3, bucket)] == ["null", first]
 
     def test_conditions_see_the_current_version(self, s3, kept):
         """test_put_object_if_none_match_versioned_bucket, test_put_object_if_match_versioned_bucket"""

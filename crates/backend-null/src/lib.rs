@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use backend::{
-    AbortRequest, Backend, BackendError, BucketPage, BucketState, BucketTag, Capabilities,
+    AbortReceipt, AbortRequest, Backend, BackendError, BucketPage, BucketState, BucketTag, Capabilities,
     ChangeBucketRequest, Check, CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide,
     CreateBucketRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, Documents,
     Freshness, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, Maintenance,
@@ -226,19 +226,19 @@ impl Backend for NullBackend {
 
     async fn create_upload(&self, _: &Context, _: CreateUploadRequest<'_>) -> Result<UploadReceipt> {
         let id = UploadId::new("null").map_err(|_| BackendError::Unsupported("uploads"))?;
-        Ok(UploadReceipt { id })
+        Ok(UploadReceipt { id, version: None })
     }
 
     async fn put_part(&self, _: &Context, request: PutPartRequest<'_>) -> Result<PartWriter> {
         check_part_algorithm(None, request.checksum)?;
-        Ok(PartWriter { writer: Box::new(NullWriter { size_bytes: 0 }), chosen: None })
+        Ok(PartWriter { writer: Box::new(NullWriter { size_bytes: 0 }), chosen: None, version: None })
     }
 
     async fn copy_part(&self, _: &Context, request: CopyPartRequest<'_>) -> Result<Copied<PartReceipt>> {
         check_only_version(request.source.object).map_err(|error| error.on(CopySide::Source))?;
         allow(request.source.check).map_err(|error| error.on(CopySide::Source))?;
         let (etag, last_modified) = (no_digests().etag, Timestamp::UNIX_EPOCH);
-        Ok(Copied::plain(PartReceipt { etag, checksum: None, last_modified }))
+        Ok(Copied::plain(PartReceipt { etag, checksum: None, last_modified, version: None }))
     }
 
     async fn complete_upload(&self, _: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt> {
@@ -247,8 +247,8 @@ impl Backend for NullBackend {
         Ok(receipt(no_digests(), 0))
     }
 
-    async fn abort_upload(&self, _: &Context, _: AbortRequest<'_>) -> Result<()> {
-        Ok(())
+    async fn abort_upload(&self, _: &Context, _: AbortRequest<'_>) -> Result<AbortReceipt> {
+        Ok(AbortReceipt { version: None })
     }
 
     async fn list_parts(&self, _: &Context, _: ListPartsQuery<'_>) -> Result<PartPage> {

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use backend::{
-    AbortRequest, Backend, BackendError, BucketPage, BucketState, Capabilities, ChangeBucketRequest, Check,
-    CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide, CreateBucketRequest,
-    CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery, ListItem,
-    ListObjectsQuery, ListPage, ListPartsQuery, ListPosition, ListUploadsQuery, Maintenance, ObjectRead,
-    ObjectRef, ObjectTags, ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest,
-    PutTagsRequest, ReadRequest, ReadSelector, Result, Statistics, SweepReport, TagsReceipt, TagsRequest,
-    UploadPage, UploadReceipt, VersionItem, VersionPage, VersionRef, WriteOptions, WriteReceipt,
-    check_part_algorithm,
+    AbortReceipt, AbortRequest, Backend, BackendError, BucketPage, BucketState, Capabilities,
+    ChangeBucketRequest, Check, CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide,
+    CreateBucketRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery,
+    ListItem, ListObjectsQuery, ListPage, ListPartsQuery, ListPosition, ListUploadsQuery, Maintenance,
+    ObjectRead, ObjectRef, ObjectTags, ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest,
+    PutRequest, PutTagsRequest, ReadRequest, ReadSelector, Result, Statistics, SweepReport, TagsReceipt,
+    TagsRequest, UploadPage, UploadReceipt, VersionItem, VersionPage, VersionRef, Versioning, WriteOptions,
+    WriteReceipt, check_part_algorithm,
 };
 use bytes::Bytes;
 use rustix::fs::Access;
@@ -26,7 +26,7 @@ use crate::buckets::documents::{self, Change, Initial, States};
 use crate::facts::foreign;
 use crate::layout::keymap::{KeyPath, directory_path};
 use crate::object::{Copy, NewObject, ObjectReading, Tagged, Writer};
-use crate::record::Named;
+use crate::record::{Named, early_id};
 use crate::tree::closed::{ask, naming};
 use crate::tree::store::Store;
 use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
@@ -404,9 +404,12 @@ impl Backend for PosixBackend {
 
     async fn create_upload(&self, cx: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt> {
         let CreateUploadRequest { object, upload } = request;
-        let (bucket, key) = (object.bucket.clone(), object.key.clone());
-        let create = move |store: &Store| upload::create(store, &bucket, key.as_str(), &upload);
-        self.run_in(object.bucket, self.who(cx)?, create).await.map(|id| UploadReceipt { id })
+        let (bucket, key, states) = (object.bucket.clone(), object.key.clone(), Arc::clone(&self.states));
+        let create = move |store: &Store| {
+            let keeps = states.versioning(&bucket)? == Versioning::Enabled;
+            upload::begin(store, &bucket, key.as_str(), &upload, keeps.then(early_id))
+        };
+        self.run_in(object.bucket, self.who(cx)?, create).await
     }
 
     async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<PartWriter> {
@@ -420,8 +423,9 @@ impl Backend for PosixBackend {
             Ok(opened)
         };
         let (target, chosen) = self.run_in(upload.object.bucket, who.clone(), open).await?;
+        let version = target.version.clone();
         let writer = Writer::new(Arc::clone(&self.store), who, Arc::new(target), size_hint);
-        Ok(PartWriter { writer: Box::new(writer), chosen })
+        Ok(PartWriter { writer: Box::new(writer), chosen, version })
     }
 
     async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<Copied<PartReceipt>> {
@@ -457,7 +461,7 @@ impl Backend for PosixBackend {
         self.run_in(upload.object.bucket, self.who(cx)?, work).await
     }
 
-    async fn abort_upload(&self, cx: &Context, request: AbortRequest<'_>) -> Result<()> {
+    async fn abort_upload(&self, cx: &Context, request: AbortRequest<'_>) -> Result<AbortReceipt> {
         let AbortRequest { upload, if_initiated } = request;
         let name = UploadName::from(upload);
         let abort = move |store: &Store| upload::abort(store, &name, if_initiated);

@@ -48,9 +48,10 @@ pub use replace::replace_documents;
 pub use statistics::{CacheStatistics, Statistics, VolumeStatistics};
 pub use storage::Backend;
 pub use upload::{
-    AbortRequest, ChosenChecksum, CompleteRequest, CompleteUpload, CopyPartRequest, CreateUploadRequest,
-    INITIATOR_BYTES_MAX, Initiator, ListPartsQuery, ListUploadsQuery, NewUpload, PartPage, PartReceipt,
-    PartSummary, PutPartRequest, UploadPage, UploadPosition, UploadReceipt, UploadRef, UploadSummary,
+    AbortReceipt, AbortRequest, ChosenChecksum, CompleteRequest, CompleteUpload, CopyPartRequest,
+    CreateUploadRequest, INITIATOR_BYTES_MAX, Initiator, ListPartsQuery, ListUploadsQuery, NewUpload,
+    PartPage, PartReceipt, PartSummary, PutPartRequest, UploadPage, UploadPosition, UploadReceipt, UploadRef,
+    UploadSummary,
 };
 pub use version::check_only_version;
 pub use versioning::{DeleteMarker, VersionItem, VersionPage, Versioning};

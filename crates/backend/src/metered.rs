@@ -25,8 +25,8 @@ use crate::read::{ObjectRead, ReadRequest};
 use crate::statistics::Statistics;
 use crate::storage::Backend;
 use crate::upload::{
-    AbortRequest, CompleteRequest, CopyPartRequest, CreateUploadRequest, ListPartsQuery, ListUploadsQuery,
-    PartPage, PartReceipt, PutPartRequest, UploadPage, UploadReceipt,
+    AbortReceipt, AbortRequest, CompleteRequest, CopyPartRequest, CreateUploadRequest, ListPartsQuery,
+    ListUploadsQuery, PartPage, PartReceipt, PutPartRequest, UploadPage, UploadReceipt,
 };
 use crate::versioning::VersionPage;
 use crate::writer::{ObjectWriter, PartWriter};
@@ -342,9 +342,9 @@ impl<O: CallObserver> Backend for Metered<O> {
     }
 
     async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<PartWriter> {
-        let PartWriter { writer: inner, chosen } =
+        let PartWriter { writer: inner, chosen, version } =
             time(&*self.observer, Call::PutPart, self.inner.put_part(cx, request)).await?;
-        Ok(PartWriter { writer: self.writer(inner), chosen })
+        Ok(PartWriter { writer: self.writer(inner), chosen, version })
     }
 
     async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<Copied<PartReceipt>> {
@@ -355,7 +355,7 @@ impl<O: CallObserver> Backend for Metered<O> {
         time(&*self.observer, Call::CompleteUpload, self.inner.complete_upload(cx, request)).await
     }
 
-    async fn abort_upload(&self, cx: &Context, request: AbortRequest<'_>) -> Result<()> {
+    async fn abort_upload(&self, cx: &Context, request: AbortRequest<'_>) -> Result<AbortReceipt> {
         time(&*self.observer, Call::AbortUpload, self.inner.abort_upload(cx, request)).await
     }
 

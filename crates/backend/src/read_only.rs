@@ -19,8 +19,8 @@ use crate::read::{ObjectRead, ReadRequest};
 use crate::statistics::Statistics;
 use crate::storage::Backend;
 use crate::upload::{
-    AbortRequest, CompleteRequest, CopyPartRequest, CreateUploadRequest, ListPartsQuery, ListUploadsQuery,
-    PartPage, PartReceipt, PutPartRequest, UploadPage, UploadReceipt,
+    AbortReceipt, AbortRequest, CompleteRequest, CopyPartRequest, CreateUploadRequest, ListPartsQuery,
+    ListUploadsQuery, PartPage, PartReceipt, PutPartRequest, UploadPage, UploadReceipt,
 };
 use crate::versioning::VersionPage;
 use crate::writer::{ObjectWriter, PartWriter};
@@ -129,7 +129,7 @@ impl Backend for ReadOnly {
         Err(BackendError::ReadOnly)
     }
 
-    async fn abort_upload(&self, _: &Context, _: AbortRequest<'_>) -> Result<()> {
+    async fn abort_upload(&self, _: &Context, _: AbortRequest<'_>) -> Result<AbortReceipt> {
         Err(BackendError::ReadOnly)
     }
 

@@ -18,8 +18,8 @@ use crate::object::{
 use crate::read::{ObjectRead, ReadRequest};
 use crate::statistics::Statistics;
 use crate::upload::{
-    AbortRequest, CompleteRequest, CopyPartRequest, CreateUploadRequest, ListPartsQuery, ListUploadsQuery,
-    PartPage, PartReceipt, PutPartRequest, UploadPage, UploadReceipt,
+    AbortReceipt, AbortRequest, CompleteRequest, CopyPartRequest, CreateUploadRequest, ListPartsQuery,
+    ListUploadsQuery, PartPage, PartReceipt, PutPartRequest, UploadPage, UploadReceipt,
 };
 use crate::versioning::VersionPage;
 use crate::writer::{ObjectWriter, PartWriter};
@@ -119,7 +119,7 @@ pub trait Backend: Send + Sync + 'static {
     /// upload.
     async fn complete_upload(&self, cx: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt>;
     /// Removes an upload and its parts.
-    async fn abort_upload(&self, cx: &Context, request: AbortRequest<'_>) -> Result<()>;
+    async fn abort_upload(&self, cx: &Context, request: AbortRequest<'_>) -> Result<AbortReceipt>;
     /// Returns one page of parts, sorted by number.
     async fn list_parts(&self, cx: &Context, query: ListPartsQuery<'_>) -> Result<PartPage>;
     /// Returns one page of uploads in progress, sorted by key and then by time of creation.

@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use s3_types::{
     BucketName, Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, CompletedPart, Conditions, ETag,
-    ObjectKey, ObjectMetadata, Tags, Timestamp, UploadId,
+    ObjectKey, ObjectMetadata, Tags, Timestamp, UploadId, VersionId,
 };
 
 use crate::object::{CopySource, ObjectRef};
@@ -70,6 +70,8 @@ pub struct CreateUploadRequest<'a> {
 pub struct UploadReceipt {
     /// The id of the new upload.
     pub id: UploadId,
+    /// The id that the object's version will have, if the bucket keeps versions.
+    pub version: Option<VersionId>,
 }
 
 /// A request to begin a part. When the part is committed, it replaces an earlier part with the same
@@ -97,6 +99,13 @@ pub struct AbortRequest<'a> {
     pub if_initiated: Option<Timestamp>,
 }
 
+/// The result of aborting an upload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AbortReceipt {
+    /// The id that the object's version would have had: see [`UploadReceipt::version`].
+    pub version: Option<VersionId>,
+}
+
 /// The result of uploading or copying a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartReceipt {
@@ -107,6 +116,8 @@ pub struct PartReceipt {
     pub checksum: Option<ChecksumValue>,
     /// The time at which the part was uploaded or copied.
     pub last_modified: Timestamp,
+    /// The id that the object's version will have: see [`UploadReceipt::version`].
+    pub version: Option<VersionId>,
 }
 
 /// A request to make a part from an object.
@@ -193,6 +204,8 @@ pub struct PartPage {
     pub chosen: ChosenChecksum,
     /// The requester who began the upload, as in [`NewUpload::initiator`].
     pub initiator: Option<Box<Initiator>>,
+    /// The id that the object's version will have: see [`UploadReceipt::version`].
+    pub version: Option<VersionId>,
 }
 
 /// The position at which a listing of uploads continues.

@@ -1,6 +1,6 @@
 use async_trait::async_trait;
 use bytes::Bytes;
-use s3_types::Digests;
+use s3_types::{Digests, VersionId};
 
 use crate::error::Result;
 use crate::object::WriteReceipt;
@@ -22,4 +22,7 @@ pub struct PartWriter {
     pub writer: Box<dyn ObjectWriter>,
     /// The checksum that the upload was created with.
     pub chosen: ChosenChecksum,
+    /// The id that the object's version will have: see
+    /// [`UploadReceipt::version`](crate::UploadReceipt::version).
+    pub version: Option<VersionId>,
 }

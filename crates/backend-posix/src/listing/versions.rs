@@ -20,7 +20,7 @@ use crate::fs::file_info;
 use crate::fs::resolve::{self, READ};
 use crate::layout::keymap::{DIRECTORY_DATA, KeyPath, join};
 use crate::layout::versions::{Entry, Id, Order, VERSIONS};
-use crate::record::{Named, ObjectRecord, Reading, Version};
+use crate::record::{Named, ObjectRecord, Reading, Version, is_order};
 use crate::records;
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
@@ -261,11 +261,12 @@ impl Page<'_> {
 }
 
 /// True if the current version of a key, with this order, comes after the version `after` in a
-/// listing. It can only if that one was deleted meanwhile, and it became the current one.
+/// listing. It can only if that one was deleted meanwhile, and it became the current one. An id that
+/// was given out early says nothing of the order.
 fn comes_after(order: Option<Order>, after: Option<&VersionId>) -> bool {
     match after.map(Named::of) {
         None => true,
-        Some(Some(Named::Number(after))) => order.is_some_and(|order| order < after),
+        Some(Some(Named::Number(after))) if is_order(after) => order.is_some_and(|order| order < after),
         Some(_) => false,
     }
 }
@@ -397,10 +398,10 @@ fn position_after(olds: &[Old], newest: Option<Old>, named: Named) -> usize {
     }
     match olds.iter().position(|old| old.is(named)) {
         Some(at) => at + 1,
-        // It was the current one, or is gone meanwhile.
+        // It was the current one, or is gone meanwhile: rather some twice than none.
         None => match named {
-            Named::Number(order) => olds.partition_point(|old| old.order >= order),
-            Named::Null | Named::Removed(_) => 0,
+            Named::Number(order) if is_order(order) => olds.partition_point(|old| old.order >= order),
+            Named::Number(_) | Named::Null | Named::Removed(_) => 0,
         },
     }
 }

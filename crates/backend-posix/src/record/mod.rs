@@ -41,4 +41,4 @@ pub(crate) use predecessor::{ObjectIdentity, Predecessor};
 pub(crate) use raw::Raw;
 pub(crate) use upload::{CompletionRecord, UploadRecord};
 pub(crate) use values::{fits, is_etag};
-pub(crate) use version::{Named, Version, order_after, removed_id};
+pub(crate) use version::{Named, Version, early_id, is_order, order_after, removed_id, text_of};

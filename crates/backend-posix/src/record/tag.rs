@@ -62,6 +62,8 @@ pub const PATH: u8 = 27;
 pub const UNSURE: u8 = 28;
 /// The length and the text of an id, then the text of a name.
 pub const INITIATOR: u8 = 29;
+/// The id of a version, which was given out before its order was known (8 bytes, big-endian).
+pub const VERSION_ID: u8 = 30;
 /// The order of a version (8 bytes, big-endian); then, unless the order is the id and it is no
 /// delete marker, 1 byte: 0, 1 (an id of 8 bytes follows) or 2 (null), and 0x80 more for a delete
 /// marker.

@@ -29,6 +29,8 @@ pub(crate) struct UploadRecord {
     pub initiator: Option<Box<Initiator>>,
     /// The user id of the upload's owner on the file system: see [`CompletionRecord::user`].
     pub user: Option<u32>,
+    /// The id that the object's version will have, if the bucket kept versions by then.
+    pub version_id: Option<u64>,
     /// The fields that the object will have attached.
     pub attached: Attached,
     pub unknown: Unknown,
@@ -44,6 +46,7 @@ impl Kind for UploadRecord {
             predecessor: None,
             initiator: None,
             user: None,
+            version_id: None,
             attached: Attached::none(),
             unknown: Unknown::none(),
         }
@@ -71,14 +74,25 @@ impl Kind for UploadRecord {
                 self.initiator = Some(Box::new(Initiator { id, name: text(value.0)?.into() }));
             }
             tag::USER => self.user = Some(get_user(bytes)?),
+            tag::VERSION_ID => self.version_id = Some(get_version_id(bytes)?),
             _ => return self.attached.take_field(tag, bytes),
         }
         Some(Taken::Yes)
     }
 
     fn put(&self, out: &mut Vec<u8>) {
-        let Self { key, time_ns, checksum, metadata, predecessor, initiator, user, attached, unknown: _ } =
-            self;
+        let Self {
+            key,
+            time_ns,
+            checksum,
+            metadata,
+            predecessor,
+            initiator,
+            user,
+            version_id,
+            attached,
+            unknown: _,
+        } = self;
         put_metadata(out, metadata);
         if let Some(time_ns) = time_ns {
             field(out, tag::TIME, &time_ns.to_le_bytes());
@@ -101,6 +115,7 @@ impl Kind for UploadRecord {
         }
         attached.put(out);
         put_user(out, *user);
+        put_version_id(out, *version_id);
     }
 
     fn unknown(&self) -> impl Iterator<Item = &Field> {
@@ -148,6 +163,16 @@ fn put_user(out: &mut Vec<u8>, user: Option<u32>) {
     }
 }
 
+fn put_version_id(out: &mut Vec<u8>, id: Option<u64>) {
+    if let Some(id) = id {
+        field(out, tag::VERSION_ID, &id.to_be_bytes());
+    }
+}
+
+fn get_version_id(bytes: &[u8]) -> Option<u64> {
+    bytes.try_into().ok().map(u64::from_be_bytes)
+}
+
 fn get_user(bytes: &[u8]) -> Option<u32> {
     u32::try_from(Input(bytes).varint()?).ok()
 }
@@ -168,6 +193,8 @@ pub(crate) struct CompletionRecord {
     /// The user id with which the upload was begun, if that request's file calls were made as a
     /// user. Requests whose file calls are made as another user are refused.
     pub user: Option<u32>,
+    /// The id of the object's version; `None` for the null version, and where none are kept.
+    pub version_id: Option<u64>,
     pub unknown: Unknown,
 }
 
@@ -181,6 +208,7 @@ impl Kind for CompletionRecord {
             time_ns: None,
             assembly: None,
             user: None,
+            version_id: None,
             unknown: Unknown::none(),
         }
     }
@@ -194,13 +222,14 @@ impl Kind for CompletionRecord {
             tag::SIZE => self.size_bytes = Some(Input(value).varint()?),
             tag::ASSEMBLY => self.assembly = Some(Input(value).byte()?),
             tag::USER => self.user = Some(get_user(value)?),
+            tag::VERSION_ID => self.version_id = Some(get_version_id(value)?),
             _ => return Some(Taken::No),
         }
         Some(Taken::Yes)
     }
 
     fn put(&self, out: &mut Vec<u8>) {
-        let Self { key, etag, checksum, size_bytes, time_ns, assembly, user, unknown: _ } = self;
+        let Self { key, etag, checksum, size_bytes, time_ns, assembly, user, version_id, unknown: _ } = self;
         put_etag(out, etag.as_ref());
         put_checksum(out, checksum.as_ref());
         if let Some(time_ns) = time_ns {
@@ -216,6 +245,7 @@ impl Kind for CompletionRecord {
             field(out, tag::ASSEMBLY, &[*assembly]);
         }
         put_user(out, *user);
+        put_version_id(out, *version_id);
     }
 
     fn unknown(&self) -> impl Iterator<Item = &Field> {

@@ -17,7 +17,7 @@ use crate::object::{check_access, check_early};
 use crate::record::{ObjectContent, ObjectRecord, Unknown, UploadRecord, Version};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
-use crate::write::publish::{Published, Target};
+use crate::write::publish::Target;
 use crate::write::staging::Staged;
 
 /// The arguments of a completion: a [`CompleteUpload`], with its upload and target.
@@ -112,10 +112,11 @@ fn publish(
     }
     let etag = multipart_etag(parts.iter().map(|part| &part.etag));
     let mut record = object_record(complete, upload, &parts, etag.clone(), checksum);
-    record.version = target.new_version()?;
+    record.version = target.new_version()?.map(|version| version.given(upload.record.version_id));
+    let version = record.version.and_then(Version::text);
     let mut sealed = stage.staged.seal(&stage.bucket, target.owner, record)?;
     let last_modified = file_info::timestamp(sealed.stamp.modified_ns);
-    let mut receipt = WriteReceipt { etag, checksum, last_modified, size_bytes, version: None };
+    let receipt = WriteReceipt { etag, checksum, last_modified, size_bytes, version };
     let file = match &held {
         Some(layout) => Some(layout.assembly),
         // A user gives names in its own directories alone. Then the object tells by its record that
@@ -126,9 +127,6 @@ fn publish(
     };
     let published = journal::begin(bucket, upload, &complete.upload, &receipt, file)
         .and_then(|()| Ok(target.publish(stage.bucket, stage.directory, sealed)?));
-    let published = published.inspect(|published: &Published| {
-        receipt.version = published.version.and_then(Version::text);
-    });
     if let Err(fail) = published {
         // Unless the object is there after all, and only its name may not be on disk.
         if let Err(error) = journal::finish_interrupted(bucket, upload, &complete.upload) {
@@ -160,6 +158,7 @@ fn object_record(
         predecessor: _,
         initiator: _,
         user: _,
+        version_id: _,
         attached,
         unknown: _,
     } = &upload.record;

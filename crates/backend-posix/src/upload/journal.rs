@@ -16,7 +16,7 @@ use crate::error::{Fail, Op};
 use crate::fs::{file_info, files};
 use crate::layout::uploads::{COMPLETED, JOURNAL, WHOLE, WHOLE_NAME};
 use crate::object::open;
-use crate::record::{self, CompletionRecord, Unknown};
+use crate::record::{self, CompletionRecord, Named, Unknown, Version};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::write::in_place::sync_names;
@@ -31,7 +31,7 @@ pub(super) fn published(store: &Store, upload: &UploadName) -> Result<Option<Wri
                 checksum: attributes.checksum,
                 last_modified: attributes.last_modified,
                 size_bytes: attributes.size_bytes,
-                version: None,
+                version: opened.version.and_then(Version::text),
             }))
         }
         Ok(_) | Err(BackendError::NoSuchKey) => Ok(None),
@@ -57,6 +57,7 @@ pub(super) fn begin(
         time_ns: i64::try_from(receipt.last_modified.as_nanosecond()).ok(),
         assembly: file,
         user: upload.record.user,
+        version_id: receipt.version.as_ref().and_then(Named::of).and_then(Named::number),
         unknown: Unknown::none(),
     };
     let sync = bucket.store.options.durability.syncs_data();

@@ -17,6 +17,7 @@ use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::uploads::{UPLOADS, is_id, part_name, part_number};
 use crate::limits::{PART_TRIES, PART_TRIES_STEP};
 use crate::listing::{after_all, common_prefix};
+use crate::record::text_of;
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 
@@ -40,7 +41,8 @@ fn page_of(store: &Store, upload: &Upload, after: u32, max_parts: usize) -> Resu
     let its_own = store.times_are_final(file_info::stat(&directory)?.device);
     let mut looks = if its_own { 0 } else { PART_TRIES };
     let (chosen, initiator) = (upload.record.checksum, upload.record.initiator.clone());
-    let mut page = PartPage { chosen, initiator, ..PartPage::default() };
+    let version = upload.record.version_id.and_then(text_of);
+    let mut page = PartPage { chosen, initiator, version, ..PartPage::default() };
     for number in numbers {
         if page.parts.len() >= max_parts {
             page.truncated = true;

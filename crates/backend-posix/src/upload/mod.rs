@@ -23,7 +23,7 @@ mod put;
 mod receipt;
 mod slot;
 
-use backend::{BackendError, NewUpload, Result, SweepReport};
+use backend::{AbortReceipt, BackendError, NewUpload, Result, SweepReport, UploadReceipt};
 use kernel_calls::acting::{acting_user, as_self, is_acting};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode};
@@ -40,7 +40,7 @@ use crate::fs::{file_info, files, linking, removing};
 use crate::layout::keymap::KeyPath;
 use crate::layout::uploads::{self, COMPLETED, DESCRIPTION, ID_LENGTH, UPLOADS, is_id};
 use crate::object;
-use crate::record::{self, Attached, Predecessor, Unknown, Unread, UploadRecord};
+use crate::record::{self, Attached, Predecessor, Unknown, Unread, UploadRecord, text_of};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 
@@ -55,8 +55,15 @@ pub(crate) use own_assemblies::OwnAssemblies;
 pub(crate) use part::PartTarget;
 pub(crate) use put::{CopyPart, copy_part};
 
-/// Creates an upload.
-pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &NewUpload) -> Result<UploadId> {
+/// Creates an upload. If `version_id` is given, the object's version will have this id, unless the
+/// bucket's versioning is suspended by then.
+pub(crate) fn begin(
+    store: &Store,
+    bucket: &BucketName,
+    key: &str,
+    upload: &NewUpload,
+    version_id: Option<u64>,
+) -> Result<UploadReceipt> {
     let NewUpload { metadata, tags, checksum, initiator } = upload;
     if initiator.as_deref().is_some_and(|initiator| !initiator.fits()) {
         return Err(BackendError::TooLarge);
@@ -75,6 +82,7 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
         predecessor: find_predecessor(store, bucket, key)?,
         initiator: initiator.clone(),
         user: acting_user(),
+        version_id,
         unknown: Unknown::none(),
     };
     retrying(|| {
@@ -95,7 +103,14 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
             described
         })
     })?;
-    UploadId::new(&id).map_err(|_| BackendError::NoSuchUpload)
+    let id = UploadId::new(&id).map_err(|_| BackendError::NoSuchUpload)?;
+    Ok(UploadReceipt { id, version: version_id.and_then(text_of) })
+}
+
+/// Creates an upload whose version gets its id when it is completed.
+#[cfg(test)]
+pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &NewUpload) -> Result<UploadId> {
+    begin(store, bucket, key, upload, None).map(|receipt| receipt.id)
 }
 
 /// Returns the object that a key has now, with which a conditional Complete compares the key's
@@ -124,7 +139,11 @@ fn describe(uploads: &OwnedFd, id: &str, record: &UploadRecord, durability: Dura
 
 /// Aborts an upload. Fails with a failed condition if the upload was initiated in another second
 /// than `if_initiated`.
-pub(crate) fn abort(store: &Store, name: &UploadName, if_initiated: Option<Timestamp>) -> Result<()> {
+pub(crate) fn abort(
+    store: &Store,
+    name: &UploadName,
+    if_initiated: Option<Timestamp>,
+) -> Result<AbortReceipt> {
     retrying(|| {
         let bucket = store.bucket(&name.bucket)?;
         let upload = Upload::open(&bucket, name)?;
@@ -133,7 +152,7 @@ pub(crate) fn abort(store: &Store, name: &UploadName, if_initiated: Option<Times
             return Err(BackendError::PreconditionFailed(Condition::InitiatedTime).into());
         }
         let _lock = upload.lock(&bucket)?;
-        match journal::finish_interrupted(&bucket, &upload, name) {
+        let removed = match journal::finish_interrupted(&bucket, &upload, name) {
             Ok(Some(receipt)) => {
                 journal::end(&bucket, &upload, name, &receipt);
                 Err(BackendError::NoSuchUpload.into())
@@ -144,7 +163,8 @@ pub(crate) fn abort(store: &Store, name: &UploadName, if_initiated: Option<Times
             }
             Ok(None) => upload.remove(&bucket, &name.id, Sync::Names),
             Err(fail) => Err(fail),
-        }
+        };
+        removed.map(|()| AbortReceipt { version: upload.record.version_id.and_then(text_of) })
     })
 }
 

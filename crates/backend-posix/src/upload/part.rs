@@ -6,7 +6,7 @@ use backend::{BackendError, ChosenChecksum, Result};
 use kernel_calls::acting::as_self;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use s3_types::{ChecksumAlgorithm, ChecksumValue, ETag, UnixAccount};
+use s3_types::{ChecksumAlgorithm, ChecksumValue, ETag, UnixAccount, VersionId};
 
 use super::allowed;
 use super::in_progress::{Upload, UploadName};
@@ -16,7 +16,7 @@ use crate::fs::file_info::{self, FileInfo, Stamp};
 use crate::fs::resolve::{self, READ};
 use crate::layout::uploads::part_name;
 use crate::object::check_space;
-use crate::record::{PartRecord, Reading};
+use crate::record::{PartRecord, Reading, text_of};
 use crate::records;
 use crate::tree::bucket::Directory;
 use crate::tree::store::Store;
@@ -26,6 +26,8 @@ use crate::tree::store::Store;
 pub(crate) struct PartTarget {
     pub upload: UploadName,
     pub number: u32,
+    /// The id that the object's version will have, if it is known.
+    pub version: Option<VersionId>,
     /// The upload's algorithm, if it chose one.
     pub(super) algorithm: Option<ChecksumAlgorithm>,
     /// The length of the part in bytes, if the client announced it.
@@ -154,8 +156,10 @@ impl PartTarget {
         let Upload { directory, record } = Upload::open(&bucket, &upload)?;
         let chosen = record.checksum;
         let algorithm = chosen.map(|(algorithm, _)| algorithm);
+        let version = record.version_id.and_then(text_of);
         let (bucket, own_assemblies) = (bucket.fd, Arc::clone(own_assemblies));
-        let part = Self { upload, number, algorithm, announced, owner, bucket, directory, own_assemblies };
+        let part =
+            Self { upload, number, version, algorithm, announced, owner, bucket, directory, own_assemblies };
         Ok((part, chosen))
     }
 

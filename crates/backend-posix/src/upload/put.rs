@@ -162,6 +162,7 @@ fn try_copy(
     let Digests { etag, checksum } = digests;
     let last_modified = file_info::timestamp(target.put_in_place(&bucket, sealed)?.modified_ns);
     let shown = checksum.filter(|_| target.algorithm.is_some());
-    let receipt = PartReceipt { etag, checksum: shown.map(|checksum| checksum.value), last_modified };
+    let checksum = shown.map(|checksum| checksum.value);
+    let receipt = PartReceipt { etag, checksum, last_modified, version: target.version };
     Ok(Copied { receipt, source_version: source.attributes.version.clone() })
 }

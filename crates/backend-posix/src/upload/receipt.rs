@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use crate::error::Op;
 use crate::fs::{file_info, files};
 use crate::layout::uploads::{COMPLETED, is_id};
-use crate::record::{self, CompletionRecord};
+use crate::record::{self, CompletionRecord, text_of};
 use crate::tree::bucket::Bucket;
 
 /// Reads the receipt of a completed upload; `None` for a text that can't be the id of an upload,
@@ -36,13 +36,22 @@ pub(super) fn is_completed(bucket: &Bucket<'_>, id: &str) -> Result<bool> {
 
 /// Returns the answer in a receipt or journal.
 pub(super) fn answer(record: CompletionRecord) -> Option<WriteReceipt> {
-    let CompletionRecord { key: _, etag, checksum, size_bytes, time_ns, assembly: _, user: _, unknown: _ } =
-        record;
+    let CompletionRecord {
+        key: _,
+        etag,
+        checksum,
+        size_bytes,
+        time_ns,
+        assembly: _,
+        user: _,
+        version_id,
+        unknown: _,
+    } = record;
     Some(WriteReceipt {
         etag: etag?,
         checksum,
         last_modified: file_info::timestamp(i128::from(time_ns?)),
         size_bytes: size_bytes?,
-        version: None,
+        version: version_id.and_then(text_of),
     })
 }

@@ -482,7 +482,7 @@ pub async fn strange_upload_ids(subject: &Subject) {
         missing(subject.writer.put_part(cx, request).await.map(|_| ()));
         missing(strange.complete(std::slice::from_ref(&part)).await.map(|_| ()));
         missing(strange.parts(0, 1).await.map(|_| ()));
-        missing(subject.writer.abort_upload(cx, AbortRequest { upload, if_initiated: None }).await);
+        missing(subject.writer.abort_upload(cx, AbortRequest { upload, if_initiated: None }).await.map(drop));
         let start = UploadPosition::AfterUpload { key: "a".to_owned(), id: strange.id.clone() };
         let (bucket, start) = (&fixture.bucket, Some(&start));
         let query = ListUploadsQuery { bucket, prefix: "", delimiter: None, start, max_items: 1 };
@@ -495,7 +495,7 @@ pub async fn strange_upload_ids(subject: &Subject) {
     missing(strange.parts(0, 1).await.map(|_| ()));
     missing(strange.complete(std::slice::from_ref(&part)).await.map(|_| ()));
     let abort = AbortRequest { upload: strange.name(), if_initiated: None };
-    missing(subject.writer.abort_upload(&fixture.cx, abort).await);
+    missing(subject.writer.abort_upload(&fixture.cx, abort).await.map(drop));
     fixture.put("source", b"source").await;
     let source = key("source");
     let copy = CopyPartRequest {

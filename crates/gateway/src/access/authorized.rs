@@ -2,13 +2,13 @@ use std::io;
 use std::sync::Arc;
 
 use backend::{
-    AbortRequest, Backend, BackendError, BucketPage, BucketTag, ChangeBucketRequest, CompleteRequest,
-    Context, Copied, CopyPartRequest, CopyRequest, CopySide, CopySource, CreateBucketRequest,
-    CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentChanges, DocumentKind, ListBucketsQuery,
-    ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectRead, ObjectRef, ObjectTags,
-    ObjectWriter, OwnerChange, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, PutTagsRequest,
-    ReadRequest, Result, TagsReceipt, TagsRequest, UploadPage, UploadReceipt, VersionPage, VersionRef,
-    WriteReceipt,
+    AbortReceipt, AbortRequest, Backend, BackendError, BucketPage, BucketTag, ChangeBucketRequest,
+    CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide, CopySource,
+    CreateBucketRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentChanges, DocumentKind,
+    ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectRead, ObjectRef,
+    ObjectTags, ObjectWriter, OwnerChange, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest,
+    PutTagsRequest, ReadRequest, Result, TagsReceipt, TagsRequest, UploadPage, UploadReceipt, VersionPage,
+    VersionRef, WriteReceipt,
 };
 use bytes::Bytes;
 use iam::{Decision, Resource, Values};
@@ -281,7 +281,7 @@ impl<'a> Authorized<'a> {
     }
 
     /// `s3:AbortMultipartUpload`: removes an upload.
-    pub async fn abort_upload(&self, request: AbortRequest<'_>) -> Result<()> {
+    pub async fn abort_upload(&self, request: AbortRequest<'_>) -> Result<AbortReceipt> {
         self.require_without_object(S3Action::AbortMultipartUpload, request.upload.object)?;
         self.backend.abort_upload(self.cx, request).await
     }

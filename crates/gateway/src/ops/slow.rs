@@ -24,6 +24,8 @@ pub struct Finished {
     pub document: String,
     /// The effects on objects.
     pub did: Did,
+    /// The version that the answer names.
+    pub version: Option<VersionId>,
     /// The version of a copy's source; `None` also for the null version, which S3 does not name
     /// here.
     pub source_version: Option<VersionId>,
@@ -74,9 +76,9 @@ pub async fn answer(
 }
 
 fn reply_to(done: Finished) -> Reply {
-    let Finished { document, did, source_version } = done;
+    let Finished { document, did: _, version, source_version } = done;
     let mut reply = reply::ok_xml(document);
-    reply::set_version(reply.headers_mut(), did.version.as_ref());
+    reply::set_version(reply.headers_mut(), version.as_ref());
     if let Some(version) = source_version {
         reply::set(reply.headers_mut(), "x-amz-copy-source-version-id", version.as_str());
     }
@@ -94,14 +96,14 @@ mod tests {
     #[test]
     fn an_answer_in_time_tells_versions() {
         let version = |id: &str| VersionId::new(id).unwrap();
-        let told = |did, source_version| {
-            let reply = reply_to(Finished { document: String::new(), did, source_version });
+        let told = |version, source_version| {
+            let did = Did::default();
+            let reply = reply_to(Finished { document: String::new(), did, version, source_version });
             ["x-amz-version-id", "x-amz-copy-source-version-id"]
                 .map(|name| reply.headers().get(name).map(|value| value.to_str().unwrap().to_owned()))
         };
-        assert_eq!(told(Did::default(), None), [None, None]);
-        let did = Did { version: Some(version("made")), ..Did::default() };
+        assert_eq!(told(None, None), [None, None]);
         let both = ["made", "read"].map(|id| Some(id.to_owned()));
-        assert_eq!(told(did, Some(version("read"))), both);
+        assert_eq!(told(Some(version("made")), Some(version("read"))), both);
     }
 }

@@ -117,6 +117,7 @@ fn of_uploads() -> Vec<Vec<u8>> {
         predecessor: Some(predecessor),
         initiator: Some(Box::new(Initiator { id: "arn:aws:iam::1:user/ann".into(), name: "ann".into() })),
         user: Some(u32::MAX),
+        version_id: Some(u64::MAX),
         attached: attached(),
         unknown: Unknown::none(),
     };
@@ -128,6 +129,7 @@ fn of_uploads() -> Vec<Vec<u8>> {
         time_ns: Some(1),
         assembly: Some(2),
         user: Some(1000),
+        version_id: Some(1),
         unknown: Unknown::none(),
     };
     vec![

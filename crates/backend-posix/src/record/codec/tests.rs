@@ -46,8 +46,9 @@ fn checksum() -> impl Strategy<Value = ChecksumValue> {
 }
 
 fn version() -> impl Strategy<Value = Version> {
-    let id = prop_oneof![Just(Id::Order), any::<u64>().prop_map(Id::Early), Just(Id::Null)];
-    (any::<u64>(), id, any::<bool>()).prop_map(|(order, id, is_marker)| Version { order, id, is_marker })
+    let id = prop_oneof![Just(Id::Order), any::<u64>().prop_map(|id| Id::Early(id | 1)), Just(Id::Null)];
+    let order = (0u64..1 << 62).prop_map(|half| half * 2);
+    (order, id, any::<bool>()).prop_map(|(order, id, is_marker)| Version { order, id, is_marker })
 }
 
 fn some_parts() -> impl Strategy<Value = Arc<[ObjectPart]>> {
@@ -189,6 +190,7 @@ prop_compose! {
         predecessor in prop::option::of(predecessor()),
         initiator: Option<(String, String)>,
         user: Option<u32>,
+        version_id: Option<u64>,
         attached in attached(),
         unknown in unknown(),
     ) -> UploadRecord {
@@ -197,7 +199,9 @@ prop_compose! {
             (ChecksumAlgorithm::Sha1, checksum_type)
         });
         let initiator = initiator.map(|(id, name)| Box::new(Initiator { id: id.into(), name: name.into() }));
-        UploadRecord { key, time_ns, checksum, metadata, predecessor, initiator, user, attached, unknown }
+        UploadRecord {
+            key, time_ns, checksum, metadata, predecessor, initiator, user, version_id, attached, unknown,
+        }
     }
 }
 
@@ -211,17 +215,18 @@ prop_compose! {
         assembly: Option<u8>,
         key: Option<String>,
         time_ns: Option<i64>,
-        user: Option<u32>,
+        ids: (Option<u32>, Option<u64>),
         sealed: bool,
         unknown in unknown(),
     ) -> (PartRecord, LayoutRecord, CompletionRecord, BucketRecord) {
+        let (user, version_id) = ids;
         (
             PartRecord {
                 stamp, etag: etag.clone(), checksum, size_bytes, overflow, assembly, unknown: unknown.clone(),
             },
             LayoutRecord { stamp, slot_bytes: size_bytes, assembly, sealed, unknown: unknown.clone() },
             CompletionRecord {
-                key, etag, checksum, size_bytes, time_ns, assembly, user, unknown: unknown.clone(),
+                key, etag, checksum, size_bytes, time_ns, assembly, user, version_id, unknown: unknown.clone(),
             },
             BucketRecord { time_ns, unknown },
         )

@@ -112,7 +112,8 @@ impl<'a> Handler<'a> for CopyObject {
                     let result =
                         CopyObjectResult { etag, checksum: *checksum, last_modified: *last_modified };
                     let (document, did) = (result.render(), did_write(receipt, versioning));
-                    Ok(Finished { document, did, source_version })
+                    let version = did.version.clone();
+                    Ok(Finished { document, did, version, source_version })
                 }
                 Err(error) => Err(self.source.copy_error(error, target)),
             }

@@ -4,7 +4,7 @@ use s3_types::{Timestamp, UploadId};
 use s3_wire::Result;
 use s3_wire::headers::if_match_initiated_time;
 
-use super::named::upload_id;
+use super::named::{set_version_to_be, upload_id};
 use crate::access::Authorized;
 use crate::call::Call;
 use crate::ops::handler::Handler;
@@ -27,7 +27,9 @@ impl<'a> Handler<'a> for AbortMultipartUpload {
         let upload = UploadRef { object: call.object()?, id: &self.id };
         let failed = call.failed();
         let request = AbortRequest { upload, if_initiated: self.initiated };
-        storage.abort_upload(request).await.map_err(failed)?;
-        Ok(reply::empty(StatusCode::NO_CONTENT).into())
+        let receipt = storage.abort_upload(request).await.map_err(failed)?;
+        let mut reply = reply::empty(StatusCode::NO_CONTENT);
+        set_version_to_be(&mut reply, &call, receipt.version);
+        Ok(reply.into())
     }
 }

@@ -70,7 +70,8 @@ impl<'a> Handler<'a> for CompleteMultipartUpload {
                 checksum: receipt.checksum,
             };
             let (document, did) = (result.render(), did_write(receipt, versioning));
-            Ok(Finished { document, did, source_version: None })
+            let version = did.version.clone();
+            Ok(Finished { document, did, version, source_version: None })
         };
         slow::answer(&call, work).await
     }

@@ -8,7 +8,7 @@ use s3_wire::headers::copy_source_range;
 use s3_wire::xml::CopyPartResult;
 use s3_wire::{ErrorCode, Result, S3Error};
 
-use super::named::{part_number, upload_id};
+use super::named::{part_number, upload_id, version_to_be};
 use crate::access::Authorized;
 use crate::call::Call;
 use crate::effects::Did;
@@ -44,7 +44,7 @@ impl<'a> Handler<'a> for UploadPartCopy {
         let target = call.object()?;
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
         let source = self.source.authorize(&call, None).await?;
-        let storage = storage.detach();
+        let (storage, versioning) = (storage.detach(), call.versioning);
         let work = async move {
             let target = ObjectRef::current(&bucket, &key);
             let request = CopyPartRequest {
@@ -55,9 +55,10 @@ impl<'a> Handler<'a> for UploadPartCopy {
             };
             match storage.authorized().copy_part(&source.authorized(), request).await {
                 Ok(Copied { receipt, source_version }) => {
-                    let PartReceipt { etag, checksum, last_modified } = &receipt;
-                    let result = CopyPartResult { etag, checksum: *checksum, last_modified: *last_modified };
-                    Ok(Finished { document: result.render(), did: Did::default(), source_version })
+                    let PartReceipt { etag, checksum, last_modified, version } = receipt;
+                    let document = CopyPartResult { etag: &etag, checksum, last_modified }.render();
+                    let version = version_to_be(versioning, version);
+                    Ok(Finished { document, did: Did::default(), version, source_version })
                 }
                 Err(BackendError::InvalidRange { size_bytes }) => Err(out_of_range(self.range, size_bytes)),
                 Err(error) => Err(self.source.copy_error(error, target)),

@@ -6,6 +6,7 @@ use s3_wire::headers::{object_metadata, object_tags, upload_checksum};
 use s3_wire::xml::InitiateUploadResult;
 use s3_wire::{ErrorCode, Result, S3Error};
 
+use super::named::set_version_to_be;
 use crate::access::Authorized;
 use crate::call::Call;
 use crate::ops::handler::Handler;
@@ -58,6 +59,7 @@ impl<'a> Handler<'a> for CreateMultipartUpload {
             reply::set(reply.headers_mut(), "x-amz-checksum-algorithm", algorithm.name());
             reply::set(reply.headers_mut(), "x-amz-checksum-type", checksum_type.name());
         }
+        set_version_to_be(&mut reply, &call, receipt.version);
         Ok(reply.into())
     }
 }

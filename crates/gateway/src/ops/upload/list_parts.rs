@@ -4,7 +4,7 @@ use s3_wire::Result;
 use s3_wire::headers;
 use s3_wire::xml::{ListPartsResult, ListedPart};
 
-use super::named::upload_id;
+use super::named::{set_version_to_be, upload_id};
 use crate::access::Authorized;
 use crate::call::Call;
 use crate::ops::handler::Handler;
@@ -56,6 +56,8 @@ impl<'a> Handler<'a> for ListParts {
             size_bytes: part.size_bytes,
             checksum: part.checksum.filter(|_| chosen),
         });
-        Ok(reply::ok_xml(result.render(parts)).into())
+        let mut reply = reply::ok_xml(result.render(parts));
+        set_version_to_be(&mut reply, &call, page.version);
+        Ok(reply.into())
     }
 }

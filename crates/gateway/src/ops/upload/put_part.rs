@@ -6,7 +6,7 @@ use s3_types::UploadId;
 use s3_wire::Result;
 use s3_wire::headers::{ChecksumRequest, Md5Of};
 
-use super::named::{part_number, upload_id};
+use super::named::{part_number, set_version_to_be, upload_id};
 use crate::access::Authorized;
 use crate::body::{DigestPlan, receive};
 use crate::call::Call;
@@ -42,7 +42,7 @@ impl<'a> Handler<'a> for UploadPart {
         let size_hint = Some(body.length());
         let checksum = self.checksum.algorithm;
         let request = PutPartRequest { upload, part_number: self.part_number, size_hint, checksum };
-        let PartWriter { mut writer, chosen } = storage.put_part(request).await.map_err(failed)?;
+        let PartWriter { mut writer, chosen, version } = storage.put_part(request).await.map_err(failed)?;
         let default = chosen.map_or(plan.default, |(algorithm, _)| algorithm);
         let plan = DigestPlan { default, ..plan };
         let digests = receive(body, writer.as_mut(), self.checksum, Md5Of::Other, plan, failed).await?;
@@ -53,7 +53,8 @@ impl<'a> Handler<'a> for UploadPart {
         reply_headers(&mut reply, &receipt.etag, receipt.checksum.as_ref().filter(|_| asked));
         // A part has no type of its own.
         reply.headers_mut().remove("x-amz-checksum-type");
-        // A part has no version.
+        set_version_to_be(&mut reply, &call, version);
+        // A part has no version of its own.
         Ok(Outcome::done(reply, did_write(receipt, Versioning::Unset)))
     }
 }
