@@ -8,7 +8,7 @@ use std::sync::Arc;
 use backend::DeleteMarker;
 use kernel_calls::acting::as_self;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType};
+use rustix::fs::{AtFlags, FileType, RenameFlags};
 use rustix::io::Errno;
 use s3_types::VersionId;
 
@@ -20,7 +20,7 @@ use crate::fs::resolve::{self, PLACE};
 use crate::layout::keymap::{KeyPath, OWN_DIRECTORY, join};
 use crate::layout::staged::is_scattered;
 use crate::layout::versions::{Entry, Id, Order, VERSIONS, chain_path, entry_of, name_of};
-use crate::record::{Named, ObjectRecord, Reading, Version, removed_id};
+use crate::record::{Named, ObjectRecord, Reading, Version, order_after, removed_id};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 
@@ -117,7 +117,7 @@ impl Chain {
                 all.push(Old { order, id });
             }
         })?;
-        all.sort_unstable_by_key(|old: &Old| std::cmp::Reverse(old.order));
+        all.sort_unstable_by_key(|old: &Old| std::cmp::Reverse((old.order, old.id)));
         Ok(all)
     }
 
@@ -207,6 +207,22 @@ impl Chain {
         Ok((is_version && info.is_file()).then_some((record, info)))
     }
 
+    /// Returns the version that a file in place says it is. An old version with its order or its id
+    /// shows that the file is a copy of that one, or that somebody else wrote its record: then it is
+    /// a null version without an order.
+    pub fn believed(&self, bucket: &Bucket<'_>, said: Option<Version>) -> Result<Option<Version>, Fail> {
+        let Some(version) = said else { return Ok(None) };
+        let order = version.order;
+        for id in [Id::Order, Id::Null, version.id] {
+            if self.record(bucket, Entry::Version { order, id })?.is_some() {
+                return Ok(None);
+            }
+        }
+        let Id::Early(_) = version.id else { return Ok(said) };
+        let olds = self.olds().attempt("read the old versions of a key")?;
+        Ok(said.filter(|version| olds.iter().all(|old| old.id != version.id)))
+    }
+
     /// Returns the delete marker that a request meets in the place of a key's file; `None` if the
     /// key has no versions.
     pub fn shown(&self, bucket: &Bucket<'_>) -> Result<Option<DeleteMarker>, Fail> {
@@ -234,11 +250,28 @@ impl Chain {
         }
     }
 
-    /// Gives an entry another name, which is replaced if it exists.
-    pub fn rename(&self, from: Entry, to: Entry) -> Result<(), Fail> {
+    /// Gives an entry the name of an old version. If another one has that name, it gets an order
+    /// after all: nothing is replaced.
+    pub fn rename(&self, from: Entry, to: Old) -> Result<(), Fail> {
+        match self.rename_with(from, to.entry(), RenameFlags::NOREPLACE) {
+            Err(Errno::EXIST) => {}
+            renamed => return renamed.attempt("rename an old version"),
+        }
+        let newest = self.olds().attempt("read the old versions of a key")?.first().map(|old| old.order);
+        let free = Old { order: order_after(newest), ..to }.entry();
+        self.rename_with(from, free, RenameFlags::NOREPLACE).attempt("rename an old version")
+    }
+
+    /// Makes an old delete marker the newest one, in place of that which is there.
+    pub fn rename_to_newest(&self, marker: Old) -> Result<(), Fail> {
+        self.rename_with(marker.entry(), Entry::Deleted, RenameFlags::empty())
+            .attempt("rename a delete marker")
+    }
+
+    fn rename_with(&self, from: Entry, to: Entry, flags: RenameFlags) -> Io<()> {
         let (from, to) = (self.name(from), self.name(to));
         let directory = &*self.directory.fd;
-        as_self(|| rustix::fs::renameat(directory, from, directory, to)).attempt("rename an old version")
+        as_self(|| rustix::fs::renameat_with(directory, from, directory, to, flags))
     }
 }
 

@@ -21,7 +21,7 @@ const DIGITS: usize = 16;
 pub(crate) type Order = u64;
 
 /// The id of a version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Id {
     /// The id is the order.
     Order,

@@ -240,7 +240,7 @@ impl Page<'_> {
         };
         let Ok(object_key) = ObjectKey::new(key) else { return Ok(true) };
         let current = match file {
-            Some(found) => retrying(|| current(self.bucket, &found, &object_key))?,
+            Some(found) => retrying(|| current(self.bucket, &found, &object_key, chain))?,
             None => None,
         };
         let id = current.as_ref().map(|(_, version)| version.map_or(Id::Null, |version| version.id));
@@ -271,20 +271,26 @@ fn comes_after(order: Option<Order>, after: Option<&VersionId>) -> bool {
     }
 }
 
-/// Reads the current version of a key, and what its record says of the version; `None` if its file
-/// is gone.
+/// Reads the current version of a key, and what its record says of the version, as far as its chain
+/// agrees; `None` if its file is gone.
 fn current(
     bucket: &Bucket<'_>,
     found: &FoundObject,
     key: &ObjectKey,
+    has_chain: bool,
 ) -> Result<Option<(ObjectSummary, Option<Version>)>, Fail> {
     let name = match &found.source {
         Source::File(path) => path,
         Source::Directory => DIRECTORY_DATA,
     };
     let path = join(&found.directory.path, name);
-    if let Some(summary) = summary(bucket, &path, key)? {
-        return Ok(Some(summary));
+    if let Some((mut object, said)) = summary(bucket, &path, key)? {
+        let mut version = said;
+        if has_chain && let Some(chain) = Chain::open(bucket, &KeyPath::of(key.as_str()))? {
+            version = chain.believed(bucket, said)?;
+            object.version = version.and_then(Version::text);
+        }
+        return Ok(Some((object, version)));
     }
     let Source::Directory = found.source else { return Ok(None) };
     // An object without bytes of the time before versions were kept.

@@ -168,14 +168,34 @@ pub(crate) fn open_version(
         Err(BackendError::NoSuchKey) => None,
         result => Some(result?),
     };
-    if let Some(current) = current {
-        let is_it = |named: Named| current.version.map_or(named == Named::Null, |version| version.is(named));
-        if named.is_none_or(is_it) {
-            return Ok(current);
+    match (current, named) {
+        (Some(current), None) => return Ok(current),
+        (Some(mut current), Some(named)) => {
+            let version = current.version;
+            if version.is_some_and(|version| version.is(named) || named == Named::Null) {
+                current.version = retrying(|| believed(store, bucket, place, version))?;
+                current.attributes.version = current.version.and_then(Version::text);
+            }
+            if current.version.map_or(named == Named::Null, |version| version.is(named)) {
+                return Ok(current);
+            }
         }
+        (None, _) => {}
     }
     let mut lost_companions = 0;
     retrying(|| open_old(store, (bucket, place), named, &mut lost_companions))
+}
+
+/// Returns the version that the file of a key says it is, as far as its chain agrees
+/// ([`Chain::believed`]).
+fn believed(
+    store: &Store,
+    bucket: &BucketName,
+    place: &KeyPath,
+    said: Option<Version>,
+) -> Result<Option<Version>, Fail> {
+    let bucket = store.bucket(bucket)?;
+    Chain::open(&bucket, place)?.map_or(Ok(said), |chain| chain.believed(&bucket, said))
 }
 
 /// Returns the error for a key without a file, in a bucket that keeps versions: the delete marker,

@@ -80,10 +80,11 @@ pub(crate) fn delete_named(store: &Store, target: &Target, named: Named) -> Resu
         let deleted = match &spot.place {
             Some(key_place) if spot.current().is_some() => {
                 let present = Present::look(&bucket, key_place)?;
-                let is_it = match present.version() {
-                    Some(version) => version.is(named),
-                    None => named == Named::Null,
+                let version = match &chain {
+                    Some(chain) => chain.believed(&bucket, present.version())?,
+                    None => present.version(),
                 };
+                let is_it = version.map_or(named == Named::Null, |version| version.is(named));
                 if is_it {
                     target.check(spot.current())?;
                     spot.refuse_alias(target)?;
@@ -247,7 +248,7 @@ fn replace_by_newest(bucket: &Bucket<'_>, chain: Option<&Chain>, key_place: &Key
     match chain.newest_old(bucket)? {
         None => remove_file(bucket, key_place),
         Some((marker, true)) => {
-            chain.rename(marker.entry(), Entry::Deleted)?;
+            chain.rename_to_newest(marker)?;
             step("a delete marker is the newest version").attempt("remove a file")?;
             remove_file(bucket, key_place)
         }
@@ -295,10 +296,8 @@ fn delete_old(
         if !has_file {
             undelete(bucket, target, chain)?;
         }
-        if marker.is_some()
-            && !has_file
-            && chain.marker(bucket)?.map(|now| now.order) != marker.map(|m| m.order)
-        {
+        // One that nobody made has no file. A marker that is the newest version now stays.
+        if is_removed || !has_file && chain.marker(bucket)?.map(|now| now.order) != marker.map(|m| m.order) {
             return Ok(Some(true));
         }
         chain.unlink(Entry::Deleted)?;
@@ -323,7 +322,7 @@ fn delete_old(
 fn undelete(bucket: &Bucket<'_>, target: &Target, chain: &Chain) -> Result<(), Fail> {
     match chain.newest_old(bucket)? {
         None => Ok(()),
-        Some((marker, true)) => chain.rename(marker.entry(), Entry::Deleted),
+        Some((marker, true)) => chain.rename_to_newest(marker),
         Some((old, false)) => {
             let directory = bucket.directory(target.directory_path()).attempt("open a directory")?;
             let key_place = free_place(bucket, &target.place, directory)?;

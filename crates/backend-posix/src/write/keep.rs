@@ -85,7 +85,7 @@ pub(crate) fn publish_where_nothing_is(
     if let Some(Newest::Marker(marker)) = newest {
         step("an object follows a delete marker").attempt("rename an old version")?;
         let replaced = marker.id == Id::Null && sealed.version.is_some_and(|version| version.id == Id::Null);
-        if replaced { chain.unlink(Entry::Deleted)? } else { chain.rename(Entry::Deleted, marker.entry())? }
+        if replaced { chain.unlink(Entry::Deleted)? } else { chain.rename(Entry::Deleted, marker)? }
     }
     Ok(())
 }
@@ -194,20 +194,16 @@ fn look_at_what_came_out(
     }
     name_older_null(chain)?;
     let order = claimed.map_or(old.order, |version| order_after(Some(version.order.max(old.order))));
-    chain.rename(old.entry(), Entry::Version { order, id: Id::Null })
+    chain.rename(old.entry(), Old { order, id: Id::Null })
 }
 
 /// Returns the order and the id that the present version has in the chain.
 pub(crate) fn old_of(bucket: &Bucket<'_>, chain: &Chain, present: &Present) -> Result<Old, Fail> {
-    if let Some(Version { order, id, .. }) = present.version {
-        let old = Old { order, id };
-        // Whoever may write the file may have given it the order of another version.
-        if chain.record(bucket, old.entry())?.is_none() {
-            if id == Id::Null {
-                name_older_null(chain)?;
-            }
-            return Ok(old);
+    if let Some(Version { order, id, .. }) = chain.believed(bucket, present.version)? {
+        if id == Id::Null {
+            name_older_null(chain)?;
         }
+        return Ok(Old { order, id });
     }
     name_older_null(chain)?;
     let newest = chain.olds().attempt("read the old versions of a key")?.first().map(|old| old.order);
@@ -218,7 +214,7 @@ pub(crate) fn old_of(bucket: &Bucket<'_>, chain: &Chain, present: &Present) -> R
 /// kept beside it.
 fn name_older_null(chain: &Chain) -> Result<(), Fail> {
     match chain.null().attempt("read the old versions of a key")? {
-        Some(older) => chain.rename(older.entry(), Old { id: Id::Order, ..older }.entry()),
+        Some(older) => chain.rename(older.entry(), Old { id: Id::Order, ..older }),
         None => Ok(()),
     }
 }
@@ -234,7 +230,7 @@ pub(crate) fn remove_null(chain: &Chain) -> Result<(), Fail> {
 /// Gives a delete marker that is no longer the newest version its name among the old ones.
 pub(crate) fn settle_marker(bucket: &Bucket<'_>, chain: &Chain) -> Result<(), Fail> {
     match chain.marker(bucket)? {
-        Some(marker) => chain.rename(Entry::Deleted, marker.entry()),
+        Some(marker) => chain.rename(Entry::Deleted, marker),
         None => Ok(()),
     }
 }
