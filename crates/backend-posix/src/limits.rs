@@ -329,6 +329,9 @@ pub(crate) const STRANGE_ASIDE_LOGGED_EVERY: Duration = Duration::from_hours(24)
 /// not decide. It is a multiple of the age from which on the sweep removes leftovers: a week, if
 /// that age is an hour.
 pub(crate) const SEARCHED_AGAIN_AGES: i128 = 168;
+/// The number of sweeps of a gateway, one each hour, that together look at all chains of old
+/// versions: a bucket may have millions, and a leftover there is rare.
+pub(crate) const CHAIN_SWEEPS: u64 = 24;
 
 // Tools.
 /// The number of foreign files that were read and may wait to be rehashed; further ones wait for

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use backend::{DocumentKind, ObjectBody, ObjectPart, ReadSelector, Result};
+use backend::{DeleteReceipt, DocumentKind, ObjectBody, ObjectPart, ReadSelector, Result, Versioning};
 use bytes::Bytes;
 use s3_types::{
     BucketName, ChecksumAlgorithm, Checksummer, Conditions, Digester, Digests, ETag, ETagSource,
@@ -17,10 +17,10 @@ use crate::buckets::{self, NewBucket};
 use crate::layout::keymap::{KeyPath, OWN_DIRECTORY, RECORDS};
 use crate::limits::TIMES_SETTLE;
 use crate::object::{self, ObjectReading};
-use crate::record::{Attached, ObjectRecord};
+use crate::record::{Attached, Named, ObjectRecord};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
-use crate::write::publish::Target;
+use crate::write::publish::{Published, Rules, Target};
 
 #[path = "../tests/fixture/mod.rs"]
 pub(crate) mod fixture;
@@ -75,6 +75,16 @@ pub(crate) fn of_parts(etag: ETag, parts: Arc<[ObjectPart]>) -> ObjectRecord {
     let mut record = ObjectRecord::of_bytes(digests, ObjectMetadata::default(), Attached::none());
     record.content.parts = Some(parts);
     record
+}
+
+/// The versioning of all buckets.
+#[derive(Debug)]
+struct Fixed(Versioning);
+
+impl Rules for Fixed {
+    fn versioning(&self, _: &BucketName) -> Result<Versioning> {
+        Ok(self.0)
+    }
 }
 
 fn sidecar_of(path: &Path) -> PathBuf {
@@ -160,6 +170,40 @@ impl Scene {
         stage.staged.append(&[Bytes::copy_from_slice(body)])?;
         let sealed = stage.staged.seal(&stage.bucket, None, record)?;
         target.publish(self.bucket(), None, sealed).map(drop)
+    }
+
+    /// A tree whose bucket may keep versions; `None`, with a message, where they cannot be kept.
+    pub fn with_versions() -> Option<Self> {
+        let scene = Self::new();
+        if scene.has_sidecars() || !scene.store.volume.exchange.is_yes() {
+            eprintln!("\n*** SKIPPED: versions cannot be kept here, and are NOT tested ***\n");
+            return None;
+        }
+        Some(scene)
+    }
+
+    pub fn target_as(&self, key: &str, versioning: Versioning) -> Target {
+        Target { rules: Some(Arc::new(Fixed(versioning))), ..self.target(key) }
+    }
+
+    pub fn put_as(&self, key: &str, body: &[u8], versioning: Versioning) -> Result<Published> {
+        let target = self.target_as(key, versioning);
+        let mut stage = target.stage(&self.store)?;
+        stage.staged.append(&[Bytes::copy_from_slice(body)])?;
+        let mut record = record_of(body);
+        record.version = target.new_version()?;
+        let sealed = stage.staged.seal(&stage.bucket, None, record)?;
+        target.publish(self.bucket(), None, sealed)
+    }
+
+    /// Puts a version of an object, and returns its order.
+    pub fn put_version(&self, key: &str, body: &[u8]) -> u64 {
+        self.put_as(key, body, Versioning::Enabled).unwrap().version.unwrap().order
+    }
+
+    /// Deletes an object, which leaves a delete marker, or the version that is named.
+    pub fn delete_version(&self, key: &str, version: Option<Named>) -> DeleteReceipt {
+        object::delete(&self.store, &self.target_as(key, Versioning::Enabled), version).unwrap()
     }
 
     /// True if its records are in files beside the objects'.

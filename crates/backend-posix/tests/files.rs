@@ -487,7 +487,7 @@ async fn the_sweep_removes_what_no_one_has() {
     let sweep = async |options| tree.backend.sweep_with(&fixture.bucket, options).await.unwrap();
     assert_eq!(sweep(SweepOptions::default()).await, backend::SweepReport::default());
     let zero = Duration::ZERO;
-    let all = SweepOptions { staging_age: zero, completed_age: zero, upload_age: None };
+    let all = SweepOptions { staging_age: zero, completed_age: zero, upload_age: None, all_chains: true };
     assert_eq!(sweep(all.clone()).await.staging, 2);
     assert_eq!(staging(&tree), 1);
     drop(held);

@@ -64,6 +64,7 @@ async fn open_tree(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
         rehash_on_read: options.rehash_on_read,
         sweep: backend_posix::SweepOptions {
             upload_age: days(options.upload_age),
+            all_chains: false,
             ..backend_posix::SweepOptions::default()
         },
         index_cache_bytes: options.index_cache.saturating_mul(1 << 20),

@@ -179,12 +179,15 @@ pub struct SweepOptions {
     /// The age of an upload in progress, counted from its last part; `None` keeps uploads, as S3
     /// does.
     pub upload_age: Option<Duration>,
+    /// Look for leftovers among all old versions. A gateway looks among some of them each time, and
+    /// so among all within a day.
+    pub all_chains: bool,
 }
 
 impl Default for SweepOptions {
     fn default() -> Self {
         let hours = |n: u64| Duration::from_secs(n * 3600);
-        Self { staging_age: hours(1), completed_age: hours(24), upload_age: None }
+        Self { staging_age: hours(1), completed_age: hours(24), upload_age: None, all_chains: true }
     }
 }
 
@@ -195,7 +198,8 @@ mod tests {
     /// The default ages, which `slipway sweep --help` and docs/CONFIGURATION.md state.
     #[test]
     fn what_is_swept_by_default() {
-        let SweepOptions { staging_age, completed_age, upload_age } = SweepOptions::default();
+        let SweepOptions { staging_age, completed_age, upload_age, all_chains } = SweepOptions::default();
+        assert!(all_chains);
         assert_eq!(
             (staging_age, completed_age, upload_age),
             (Duration::from_hours(1), Duration::from_hours(24), None)

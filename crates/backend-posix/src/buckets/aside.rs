@@ -366,6 +366,7 @@ mod tests {
         staging_age: Duration::ZERO,
         completed_age: Duration::from_hours(1),
         upload_age: None,
+        all_chains: true,
     };
 
     fn asides_in(scene: &Scene) -> Vec<std::path::PathBuf> {

@@ -17,7 +17,7 @@ use crate::fs::file_info::{self, FileInfo};
 use crate::fs::files;
 use crate::fs::reading::{known_type, read_names};
 use crate::fs::resolve::{self, PLACE};
-use crate::layout::keymap::{KeyPath, OWN_DIRECTORY, join};
+use crate::layout::keymap::{self, KeyPath, OWN_DIRECTORY, join};
 use crate::layout::staged::is_scattered;
 use crate::layout::versions::{Entry, Id, Order, VERSIONS, chain_path, entry_of, name_of};
 use crate::record::{Named, ObjectRecord, Reading, Version, order_after, removed_id};
@@ -282,10 +282,28 @@ pub(crate) fn is_leftover(bucket: &Bucket<'_>, chain: &OwnedFd, name: &str) -> R
         return Ok(true);
     }
     let Some((_, Entry::Version { order, .. })) = entry_of(name) else { return Ok(false) };
-    let record: Reading<ObjectRecord> =
-        records::read(bucket.store, chain, name).attempt("read the record of an old version")?;
+    let record: Reading<ObjectRecord> = match as_self(|| records::read(bucket.store, chain, name)) {
+        Err(Errno::NOENT) => return Ok(false),
+        read => read.attempt("read the record of an old version")?,
+    };
     let version = record.known().and_then(|record| record.version);
     Ok(version.is_some_and(|version| version.order > order))
+}
+
+/// Removes a chain, and the directories above it, as long as they are empty. `path` is relative to
+/// the directory of chains.
+pub(crate) fn remove_empty(bucket: &Bucket<'_>, mut path: &str) {
+    loop {
+        let (above, name) = keymap::split(path);
+        let directory = if above.is_empty() { VERSIONS.to_owned() } else { join(VERSIONS, above) };
+        let removed = bucket
+            .own_existing(&directory)
+            .and_then(|directory| as_self(|| rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)));
+        if removed.is_err() || above.is_empty() {
+            return;
+        }
+        path = above;
+    }
 }
 
 /// True if a chain has entries; `of_directory` is true for the entries of a key that ends in `/`.

@@ -3,10 +3,14 @@
 //! The versions of a key are in a directory of their own, its chain: the key's path below
 //! [`VERSIONS`]. The keys `a` and `a/` share a directory there, and their names differ.
 
-use super::keymap::{KeyPath, join};
+use s3_types::limits::KEY_BYTES_MAX;
+
+use super::keymap::{KeyPath, join, key_of_directory};
 
 /// The directory of chains, in `.slipway`.
 pub(crate) const VERSIONS: &str = "versions";
+/// Its path, relative to the bucket.
+pub(crate) const VERSIONS_PATH: &str = ".slipway/versions";
 
 /// The prefixes of names for the keys `a` and `a/`.
 const OF_FILE: &str = ".slipway,v";
@@ -43,6 +47,19 @@ pub(crate) enum Entry {
 /// Returns the path of a key's chain, relative to `.slipway`.
 pub(crate) fn chain_path(place: &KeyPath) -> String {
     join(VERSIONS, &place.path)
+}
+
+/// Returns the key that has its versions in the chain at `path`, which is relative to `.slipway`;
+/// `None` if that is the chain of no key. `directory` is true for the key that ends in `/`.
+pub(crate) fn place_of_chain(path: &str, directory: bool) -> Option<KeyPath> {
+    let path = path.strip_prefix(VERSIONS)?.strip_prefix('/')?;
+    let mut key = key_of_directory(path)?;
+    if !directory {
+        key.pop();
+    }
+    let place = (!key.is_empty() && key.len() <= KEY_BYTES_MAX).then(|| KeyPath::of(&key))?;
+    // The key whose only component is empty ends in `/`.
+    (place.path == path && place.directory == directory).then_some(place)
 }
 
 /// Returns the name of an entry of the chain of a key; `directory` is true for a key that ends in
@@ -104,6 +121,19 @@ mod tests {
             "deleted",
         ] {
             assert_eq!(entry_of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_chain_is_that_of_its_key() {
+        let long = "l".repeat(300);
+        for key in ["a", "a/b", "a/", "x//y", "l/../m", ".slipway,self", "/", "//", &long] {
+            let place = KeyPath::of(key);
+            let path = chain_path(&place);
+            assert_eq!(place_of_chain(&path, place.directory), Some(place), "{key}");
+        }
+        for other in ["versions", "versions/", "staging/a", "versions/.slipway", "versions/a/.slipway,+x"] {
+            assert_eq!(place_of_chain(other, false), None, "{other}");
         }
     }
 

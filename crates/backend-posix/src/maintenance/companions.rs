@@ -16,7 +16,7 @@ use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{file_info, files};
 use crate::layout::keymap::{self, OWN_DIRECTORY, SELF, join};
 use crate::layout::overflow::{self, OVERFLOW, OverflowId};
-use crate::layout::versions::VERSIONS;
+use crate::layout::versions::VERSIONS_PATH;
 use crate::limits::SEARCHED_AGAIN_AGES;
 use crate::record::{self, ObjectRecord, Unread};
 use crate::records;
@@ -186,8 +186,7 @@ fn mentions_unread(directory: &OwnedFd, name: &[u8]) -> Result<Option<OverflowId
 /// record names them, but no key leads to its file, or some record or directory can't be read. In
 /// the latter case no companion counts as lost.
 fn find_moved(bucket: &Bucket<'_>, lost: &mut BTreeMap<OverflowId, String>) -> Result<Vec<OverflowId>, Fail> {
-    let chains = join(OWN_DIRECTORY, VERSIONS).into_bytes();
-    let mut paths = vec![Vec::new(), chains];
+    let mut paths = vec![Vec::new(), VERSIONS_PATH.as_bytes().to_vec()];
     let (mut unsure, mut all_seen) = (Vec::new(), true);
     while let Some(path) = paths.pop() {
         let directory = match resolve::plain_directory(&bucket.fd, &path) {

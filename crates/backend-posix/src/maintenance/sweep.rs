@@ -6,7 +6,7 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use s3_types::BucketName;
 
-use super::companions;
+use super::{chains, companions};
 use crate::base::options::SweepOptions;
 use crate::error::{Fail, Op, leads_nowhere, unless_failed};
 use crate::fs::files;
@@ -48,6 +48,8 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
     unless_failed("receipts", swept, &mut report)?;
     let swept = upload::sweep(&bucket, bucket_name, options, &mut report);
     unless_failed("uploads", swept, &mut report)?;
+    let swept = chains::sweep(&bucket, options, &mut report);
+    unless_failed("old versions", swept, &mut report)?;
     let swept = companions::sweep(&bucket, options.staging_age).map_err(Fail::for_good);
     report.staging += unless_failed("companions", swept, &mut report)?.unwrap_or(0);
     if report.unswept > 0 {

@@ -12,14 +12,14 @@ use s3_types::VersionId;
 use super::aliases;
 use crate::base::step::step;
 use crate::error::{self, Fail, Op, retrying};
-use crate::facts::chain::{Chain, Newest, Old};
+use crate::facts::chain::{self, Chain, Newest, Old};
 use crate::facts::foreign::{self, VersitygwUse};
 use crate::facts::place::{self, Current, Facts, KeyPlace};
 use crate::fs::file_info;
 use crate::fs::resolve::{self, READ};
 use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, SELF, join};
 use crate::layout::scattered::scattered_name;
-use crate::layout::versions::{Entry, Id, VERSIONS};
+use crate::layout::versions::{Entry, Id};
 use crate::record::{Named, ObjectRecord, Reading, Version, order_after, removed_id};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
@@ -169,7 +169,7 @@ impl Spot {
         }
         if let Some(chain) = chain {
             sync_names(bucket, &chain.directory)?;
-            remove_empty(bucket, &target.place);
+            chain::remove_empty(bucket, &target.place.path);
         }
         drop(lock);
         if let Some(KeyPlace { directory, .. }) = &place {
@@ -368,22 +368,6 @@ fn current_of(bucket: &Bucket<'_>, target: &Target, chain: &Chain, old: Old) -> 
         attached,
     };
     Ok(Current { facts: Some(facts), overflow })
-}
-
-/// Removes the chain of a key, and the directories above it, as long as they are empty.
-fn remove_empty(bucket: &Bucket<'_>, place: &KeyPath) {
-    let mut path = &*place.path;
-    loop {
-        let (above, name) = keymap::split(path);
-        let directory = if above.is_empty() { VERSIONS.to_owned() } else { join(VERSIONS, above) };
-        let removed = bucket
-            .own_existing(&directory)
-            .and_then(|directory| as_self(|| rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)));
-        if removed.is_err() || above.is_empty() {
-            return;
-        }
-        path = above;
-    }
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ mod volume;
 
 pub(crate) use lazy::LazyRehash;
 
-pub use fsck::{FsckOptions, Problem, ProblemKind, ProblemState, fsck};
+pub use fsck::{FsckOptions, Problem, ProblemKind, ProblemState, Usage, fsck};
 pub use import::{
     BucketGrants, Grant, GrantKind, ImportOptions, Imported, grants_by_versitygw, import_minio_fs,
     import_versitygw,

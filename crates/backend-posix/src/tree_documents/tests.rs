@@ -488,6 +488,7 @@ fn other_work_on_the_tree_does_not_disturb_documents() {
         staging_age: Duration::ZERO,
         completed_age: Duration::ZERO,
         upload_age: Some(Duration::ZERO),
+        all_chains: true,
     };
     buckets::sweep_asides(&store, &now).unwrap();
     buckets::documents::check(&store, Duration::ZERO, |_| true, |at, _| panic!("{at}")).unwrap();

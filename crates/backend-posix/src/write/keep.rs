@@ -192,7 +192,9 @@ fn look_at_what_came_out(
     if claimed.is_some_and(|version| version.order == old.order && version.id == old.id) {
         return Ok(());
     }
-    name_older_null(chain)?;
+    if old.id != Id::Null {
+        name_older_null(bucket, chain)?;
+    }
     let order = claimed.map_or(old.order, |version| order_after(Some(version.order.max(old.order))));
     chain.rename(old.entry(), Old { order, id: Id::Null })
 }
@@ -201,22 +203,25 @@ fn look_at_what_came_out(
 pub(crate) fn old_of(bucket: &Bucket<'_>, chain: &Chain, present: &Present) -> Result<Old, Fail> {
     if let Some(Version { order, id, .. }) = chain.believed(bucket, present.version)? {
         if id == Id::Null {
-            name_older_null(chain)?;
+            name_older_null(bucket, chain)?;
         }
         return Ok(Old { order, id });
     }
-    name_older_null(chain)?;
+    name_older_null(bucket, chain)?;
     let newest = chain.olds().attempt("read the old versions of a key")?.first().map(|old| old.order);
     Ok(Old { order: order_after(newest), id: Id::Null })
 }
 
 /// Gives the null version in the chain its order as its id, since the present null version is to be
-/// kept beside it.
-fn name_older_null(chain: &Chain) -> Result<(), Fail> {
-    match chain.null().attempt("read the old versions of a key")? {
-        Some(older) => chain.rename(older.entry(), Old { id: Id::Order, ..older }),
-        None => Ok(()),
+/// kept beside it. One that is no version was to replace the present one, and goes.
+fn name_older_null(bucket: &Bucket<'_>, chain: &Chain) -> Result<(), Fail> {
+    while let Some(older) = chain.null().attempt("read the old versions of a key")? {
+        if !matches!(chain.record(bucket, older.entry()), Ok(None)) {
+            return chain.rename(older.entry(), Old { id: Id::Order, ..older });
+        }
+        chain.unlink(older.entry())?;
     }
+    Ok(())
 }
 
 /// Removes the null version from the chain, since a new one takes its place.

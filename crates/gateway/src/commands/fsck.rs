@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use backend_posix::SweepOptions;
-use backend_posix::tools::{FsckOptions as Checking, Problem, ProblemKind, ProblemState, Progress, fsck};
+use backend_posix::tools::{
+    FsckOptions as Checking, Problem, ProblemKind, ProblemState, Progress, Usage, fsck,
+};
 use clap::Args;
 use s3_types::BucketName;
 use serde_json::json;
 
-use super::{Console, FOUND, Jobs, OK, shown};
+use super::{Console, FOUND, Jobs, OK, shown, size};
 use crate::values::whole;
 
 mod identities;
@@ -89,16 +91,21 @@ pub fn run(options: &FsckOptions) -> ExitCode {
         }
         checked
     });
-    if let Err(message) = outcome {
-        return console.fail(&message);
-    }
+    let usage = match outcome {
+        Ok(usage) => usage,
+        Err(message) => return console.fail(&message),
+    };
     let sums = Sums {
+        usage,
         entries: progress.entries(),
         found: found.into_inner(),
         left: left.into_inner(),
         notes: notes.into_inner(),
         not_shown: not_shown.into_inner(),
     };
+    if !options.json {
+        console.say(&usage_text(&usage));
+    }
     console.say(&if options.json { sums.as_json() } else { sums.as_text(options) });
     console.note_if_untouched(&options.dir);
     if sums.left == 0 { OK.into() } else { FOUND.into() }
@@ -106,6 +113,7 @@ pub fn run(options: &FsckOptions) -> ExitCode {
 
 /// The counts of entries and of problems.
 struct Sums {
+    usage: Usage,
     entries: u64,
     found: u64,
     left: u64,
@@ -115,7 +123,7 @@ struct Sums {
 
 impl Sums {
     fn as_text(&self, options: &FsckOptions) -> String {
-        let Self { entries, found, left, notes, not_shown } = self;
+        let Self { usage: _, entries, found, left, notes, not_shown } = self;
         let repaired = if options.repair { format!(", {} repaired", found - left) } else { String::new() };
         let noted = match notes {
             0 => String::new(),
@@ -132,10 +140,29 @@ impl Sums {
     }
 
     fn as_json(&self) -> String {
-        let Self { entries, found, left, notes, not_shown } = self;
-        json!({ "entries": entries, "problems": found, "left": left, "notes": notes, "not_shown": not_shown })
-            .to_string()
+        let Self { usage, entries, found, left, notes, not_shown } = self;
+        let Usage { objects, object_bytes, versions, version_bytes, delete_markers } = usage;
+        json!({
+            "entries": entries, "problems": found, "left": left, "notes": notes, "not_shown": not_shown,
+            "objects": objects, "object_bytes": object_bytes,
+            "old_versions": versions, "old_version_bytes": version_bytes, "delete_markers": delete_markers,
+        })
+        .to_string()
     }
+}
+
+/// Returns what is stored, with old versions apart.
+fn usage_text(usage: &Usage) -> String {
+    let Usage { objects, object_bytes, versions, version_bytes, delete_markers } = *usage;
+    let mut text = format!("{objects} objects, {}", size(object_bytes));
+    if versions > 0 || delete_markers > 0 {
+        let _ = write!(
+            text,
+            "; {versions} old versions, {}; {delete_markers} delete markers",
+            size(version_bytes)
+        );
+    }
+    text
 }
 
 fn as_text(problem: &Problem) -> String {

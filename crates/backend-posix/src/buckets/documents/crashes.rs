@@ -165,6 +165,7 @@ pub(crate) fn at_all_steps(
                     staging_age: Duration::ZERO,
                     completed_age: Duration::ZERO,
                     upload_age: None,
+                    all_chains: true,
                 };
                 buckets::sweep_asides(&tree.store(), &now).unwrap();
                 assert!(tree.asides().is_empty(), "{at}: {:?}", tree.asides());

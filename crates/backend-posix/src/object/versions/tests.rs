@@ -3,62 +3,36 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
 
 use backend::{BackendError, DeleteReceipt, ReadSelector, VersionItem};
-use bytes::Bytes;
-use s3_types::{BucketName, Conditions};
+use s3_types::Conditions;
 
 use super::*;
 use crate::base::step::at_each_step;
 use crate::listing;
 use crate::object::{self, ObjectReading};
 use crate::testing::{Scene, record_of};
-use crate::write::publish::{Published, Rules};
+use crate::write::publish::Published;
 
-#[derive(Debug)]
-struct Fixed(Versioning);
-
-impl Rules for Fixed {
-    fn versioning(&self, _: &BucketName) -> Result<Versioning> {
-        Ok(self.0)
-    }
-}
-
-/// A bucket that keeps versions; `None`, with a message, where they cannot be kept.
 fn scene() -> Option<Scene> {
-    let scene = Scene::new();
-    if scene.has_sidecars() || !scene.store.volume.exchange.is_yes() {
-        eprintln!("\n*** SKIPPED: versions cannot be kept here, and are NOT tested ***\n");
-        return None;
-    }
-    Some(scene)
+    Scene::with_versions()
 }
 
 fn target(scene: &Scene, key: &str, versioning: Versioning) -> Target {
-    Target { rules: Some(Arc::new(Fixed(versioning))), ..scene.target(key) }
+    scene.target_as(key, versioning)
 }
 
 fn put_as(scene: &Scene, key: &str, body: &[u8], versioning: Versioning) -> Result<Published> {
-    put_version(scene, key, body, versioning, |version| version)
-}
-
-fn put_version(
-    scene: &Scene,
-    key: &str,
-    body: &[u8],
-    versioning: Versioning,
-    change: impl Fn(Version) -> Version,
-) -> Result<Published> {
-    let target = target(scene, key, versioning);
-    let mut stage = target.stage(&scene.store)?;
-    stage.staged.append(&[Bytes::copy_from_slice(body)])?;
-    let mut record = record_of(body);
-    record.version = target.new_version()?.map(change);
-    let sealed = stage.staged.seal(&stage.bucket, None, record)?;
-    target.publish(scene.bucket(), None, sealed)
+    scene.put_as(key, body, versioning)
 }
 
 /// Puts an object whose version was given an id early.
 fn put_as_early(scene: &Scene, key: &str, body: &[u8], id: u64) -> Published {
-    put_version(scene, key, body, Versioning::Enabled, |version| version.given(Some(id))).unwrap()
+    let target = target(scene, key, Versioning::Enabled);
+    let mut stage = target.stage(&scene.store).unwrap();
+    stage.staged.append(&[Bytes::copy_from_slice(body)]).unwrap();
+    let mut record = record_of(body);
+    record.version = target.new_version().unwrap().map(|version| version.given(Some(id)));
+    let sealed = stage.staged.seal(&stage.bucket, None, record).unwrap();
+    target.publish(scene.bucket(), None, sealed).unwrap()
 }
 
 /// Puts an object, and returns its version's id.

@@ -1,12 +1,13 @@
 //! Options of a check, the problems that it reports, and the context that its parts share.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use backend::{BackendError, Result};
 use s3_types::BucketName;
 
+use crate::fs::file_info::FileInfo;
 use crate::tools::progress::Progress;
 use crate::tree::bucket::Bucket;
 
@@ -60,6 +61,10 @@ pub enum ProblemKind {
     Misplaced,
     /// An empty directory that a PUT made.
     EmptyDirectory,
+    /// A file among old versions that an interrupted write left.
+    VersionLeftover,
+    /// The newest delete marker of a key that has a file.
+    MarkerUnsettled,
     /// Something in `.slipway` that the server did not make.
     Stranger,
     /// Something that can't be read, and so can't be checked.
@@ -100,6 +105,8 @@ impl ProblemKind {
             Self::ReservedName => "reserved-name",
             Self::Misplaced => "misplaced",
             Self::EmptyDirectory => "empty-directory",
+            Self::VersionLeftover => "version-leftover",
+            Self::MarkerUnsettled => "marker-unsettled",
             Self::Stranger => "stranger",
             Self::Unreadable => "unreadable",
             Self::NotShown => "not-shown",
@@ -139,6 +146,63 @@ pub enum ProblemState {
     Failed(String),
     /// It is only a note, not a problem.
     Note,
+}
+
+/// The objects and versions of a tree, counted by a check.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// The number of objects, which are current versions where versions are kept.
+    pub objects: u64,
+    /// The bytes of the objects.
+    pub object_bytes: u64,
+    /// The number of old versions, without delete markers.
+    pub versions: u64,
+    /// The bytes of old versions.
+    pub version_bytes: u64,
+    /// The number of delete markers.
+    pub delete_markers: u64,
+}
+
+/// [`Usage`] while it is counted.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    objects: AtomicU64,
+    object_bytes: AtomicU64,
+    versions: AtomicU64,
+    version_bytes: AtomicU64,
+    delete_markers: AtomicU64,
+}
+
+impl Counts {
+    pub fn add_object(&self, info: &FileInfo) {
+        self.objects.fetch_add(1, Ordering::Relaxed);
+        self.object_bytes.fetch_add(info.stamp.size_bytes, Ordering::Relaxed);
+    }
+
+    /// Adds an object that is only the record of a directory.
+    pub fn add_empty_object(&self) {
+        self.objects.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn add_version(&self, is_marker: bool, info: &FileInfo) {
+        if is_marker {
+            self.delete_markers.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.versions.fetch_add(1, Ordering::Relaxed);
+            self.version_bytes.fetch_add(info.stamp.size_bytes, Ordering::Relaxed);
+        }
+    }
+
+    pub fn usage(self) -> Usage {
+        let Self { objects, object_bytes, versions, version_bytes, delete_markers } = self;
+        Usage {
+            objects: objects.into_inner(),
+            object_bytes: object_bytes.into_inner(),
+            versions: versions.into_inner(),
+            version_bytes: version_bytes.into_inner(),
+            delete_markers: delete_markers.into_inner(),
+        }
+    }
 }
 
 /// Reports problems, and repairs them.
@@ -182,6 +246,7 @@ pub(super) struct Check<'a> {
     pub options: &'a FsckOptions,
     pub progress: &'a Progress,
     pub report: &'a Reporter<'a>,
+    pub usage: &'a Counts,
 }
 
 impl Check<'_> {

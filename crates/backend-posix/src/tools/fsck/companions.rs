@@ -25,6 +25,7 @@ use crate::fs::resolve;
 use crate::fs::{file_info, files};
 use crate::layout::keymap::OWN_DIRECTORY;
 use crate::layout::overflow::{self, OVERFLOW, OverflowId};
+use crate::layout::versions::VERSIONS_PATH;
 use crate::record::{self, ObjectRecord, Reading, Unread};
 use crate::records;
 use crate::tools::progress::Progress;
@@ -77,9 +78,11 @@ pub(super) fn check(check: &Check<'_>, named: &Named, began: i128) -> Result<()>
     let again = Named::default();
     if check.options.repair && !orphans.is_empty() {
         // Not shown: what is there was counted once.
-        tree::for_each(check.bucket, "", check.options.jobs, &Progress::default(), &|found| {
-            note(check.bucket, &again, found);
-        })?;
+        for start in ["", VERSIONS_PATH] {
+            tree::for_each(check.bucket, start, check.options.jobs, &Progress::default(), &|found| {
+                note(check.bucket, &again, found);
+            })?;
+        }
         orphans.retain(|(id, _)| !again.has(*id));
         check.report.unreadable.fetch_or(again.unreadable.load(Relaxed), Relaxed);
     }

@@ -5,6 +5,7 @@
 //! count as a problem, and again under their lock before they are repaired. Without `repair`,
 //! nothing is written, not even a lock file.
 
+mod chains;
 mod check;
 mod companions;
 mod documents;
@@ -13,7 +14,7 @@ mod own;
 mod sidecars;
 mod uploads;
 
-pub use check::{FsckOptions, Problem, ProblemKind, ProblemState};
+pub use check::{FsckOptions, Problem, ProblemKind, ProblemState, Usage};
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,17 +31,18 @@ use crate::buckets::{self, Ended};
 use crate::fs::file_info;
 use crate::layout::aside;
 use crate::tree::store::Store;
-use check::{Check, Reporter, stays};
+use check::{Check, Counts, Reporter, stays};
 
-/// Checks the tree at `root`. Calls `report` with each problem, from several threads. Fails with a
-/// sentence if the check could not be made.
+/// Checks the tree at `root`, and counts its objects and versions. Calls `report` with each
+/// problem, from several threads. Fails with a sentence if the check could not be made.
 pub fn fsck(
     root: &Path,
     options: &FsckOptions,
     progress: &Progress,
     report: &(dyn Fn(Problem) + Sync),
-) -> Result<(), String> {
+) -> Result<Usage, String> {
     refuse_part_of_tree(root)?;
+    let usage = Counts::default();
     let store = open(root, !options.repair, Durability::Full)?;
     let report = Reporter { repair: options.repair, unreadable: AtomicBool::new(false), report };
     for name in &options.buckets {
@@ -54,12 +56,14 @@ pub fn fsck(
             return Ok(());
         }
         report.unreadable.store(false, Ordering::Relaxed);
-        check_bucket(&Check { bucket: &store.bucket(name)?, path, options, progress, report: &report })
+        let bucket = &store.bucket(name)?;
+        check_bucket(&Check { bucket, path, options, progress, report: &report, usage: &usage })
     };
     for_each_bucket(&store, root, work, |path, error| {
         let explanation = format!("it could not be checked: {error}");
         report.problem(ProblemKind::Unreadable, path.to_owned(), explanation, None);
-    })
+    })?;
+    Ok(usage.usage())
 }
 
 /// Checks a bucket.
@@ -72,6 +76,7 @@ fn check_bucket(check: &Check<'_>) -> Result<()> {
     tree::for_each(check.bucket, "", check.options.jobs, check.progress, &|found| {
         objects::check(check, &named, found);
     })?;
+    chains::check(check, &named)?;
     companions::check(check, &named, began)
 }
 

@@ -118,6 +118,7 @@ const MISSING: &str = "the overflow file with the rest of its record is missing:
 
 fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &str, path: &str) -> Result<()> {
     let Some(file) = Candidate::open(check.bucket, directory, name)? else { return Ok(()) };
+    check.usage.add_object(&file.info);
     let raw = file.raw_record()?;
     let Some(record) = understood(check, path, raw, &mut || file.remove_damaged_record()) else {
         return Ok(());
@@ -132,25 +133,29 @@ fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &st
     {
         return Ok(());
     }
-    let key = keymap::key_of_file(path).unwrap_or_default();
-    let ObjectRecord { content, attached, version, upload_id, overflow: _ } = record;
-    let ObjectContent { stamp, etag, checksum, metadata: _, parts, unknown } = content;
-    let metadata = foreign::metadata(&key);
-    let content = ObjectContent { stamp, etag, checksum, metadata, parts, unknown };
-    let rest = ObjectRecord { content, attached, version, upload_id, overflow: None };
+    let rest = without_companion(record, &keymap::key_of_file(path).unwrap_or_default());
     check.problem(ProblemKind::CompanionMissing, path, MISSING, Some(&mut || file.adopt(|_| rest.clone())));
     Ok(())
 }
 
+/// Returns the record of an object whose companion is lost.
+pub(super) fn without_companion(record: ObjectRecord, key: &str) -> ObjectRecord {
+    let ObjectRecord { content, attached, version, upload_id, overflow: _ } = record;
+    let ObjectContent { stamp, etag, checksum, metadata: _, parts, unknown } = content;
+    let metadata = foreign::metadata(key);
+    let content = ObjectContent { stamp, etag, checksum, metadata, parts, unknown };
+    ObjectRecord { content, attached, version, upload_id, overflow: None }
+}
+
 /// True if the second part of a record, its companion file, is missing, or belongs to another
 /// object.
-fn is_lost<R: Divided + Clone>(check: &Check<'_>, record: &R) -> Result<bool> {
+pub(super) fn is_lost<R: Divided + Clone>(check: &Check<'_>, record: &R) -> Result<bool> {
     let whole = records::complete(check.bucket, record).op("read a record")?;
     Ok(matches!(whole, Reading::Nothing))
 }
 
 /// The explanation of a record that closes its object.
-fn newer(check: &Check<'_>, record: &[u8]) -> String {
+pub(super) fn newer(check: &Check<'_>, record: &[u8]) -> String {
     let Some(version) = record::unknown_version(record) else { return NEWER.to_owned() };
     let place = match check.bucket.store.metadata() {
         Metadata::Xattr => "attribute `user.slipway`",
@@ -202,6 +207,9 @@ fn check_directory(check: &Check<'_>, named: &Named, directory: &Directory) -> R
             let mut repair = || replace_directory_record(check, directory, &bytes, &rest);
             check.problem(ProblemKind::CompanionMissing, path, MISSING, Some(&mut repair));
         }
+    }
+    if record.object {
+        check.usage.add_empty_object();
     }
     let info = file_info::stat(directory)?;
     let old = info.changed_ns < i128::from(file_info::now_ns()) - check.options.age.as_nanos().cast_signed();

@@ -93,7 +93,7 @@ pub(super) fn open(check: &Check<'_>, name: &str) -> Result<Option<OwnedFd>> {
 }
 
 /// Reports a directory that the server would not use.
-fn stranger(check: &Check<'_>, path: &str) {
+pub(super) fn stranger(check: &Check<'_>, path: &str) {
     let explanation = "it has another owner or mode than the server gives it, so that its contents are ignored, and \
         writes that need it are refused: if it is the server's, give it to the server's user (chown), and close it \
         to others (chmod 700)";
