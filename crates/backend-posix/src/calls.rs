@@ -287,8 +287,10 @@ impl Backend for PosixBackend {
         let who = self.who(cx)?;
         let named = self.named_version(&who, object, object.bucket).await?;
         let target = self.target(cx, object, conditions, check);
+        let caches = Arc::clone(&self.caches);
         let delete = move |store: &Store| {
-            let deleted = naming(store, target.name(), || object::delete(store, &target, named));
+            let delete = || object::delete_with(store, &caches.listing, &target, named);
+            let deleted = naming(store, target.name(), delete);
             deleted.map_err(|error| error.of_write(&target.conditions))
         };
         self.run_in(object.bucket, who, delete).await

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use backend::DeleteMarker;
 use kernel_calls::acting::as_self;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, RenameFlags};
 use rustix::io::Errno;
 use s3_types::VersionId;
@@ -102,6 +102,11 @@ impl Chain {
     fn of(fd: OwnedFd, path: &str, place: &KeyPath) -> Self {
         let directory = Directory { fd: Arc::new(fd), path: join(OWN_DIRECTORY, path) };
         Self { directory, of_directory: place.directory }
+    }
+
+    /// True for the chain of a key that ends in `/`.
+    pub fn is_of_directory(&self) -> bool {
+        self.of_directory
     }
 
     /// Returns the name of an entry.
@@ -304,16 +309,6 @@ pub(crate) fn remove_empty(bucket: &Bucket<'_>, mut path: &str) {
         }
         path = above;
     }
-}
-
-/// True if a chain has entries; `of_directory` is true for the entries of a key that ends in `/`.
-pub(crate) fn has_entries(chain: impl AsFd, of_directory: bool) -> Io<bool> {
-    let mut found = false;
-    read_names(chain, |name, _| {
-        found = name.to_str().ok().and_then(entry_of).is_some_and(|(of, _)| of == of_directory);
-        Ok(!found)
-    })?;
-    Ok(found)
 }
 
 /// Returns what a client sees of a delete marker with this file.

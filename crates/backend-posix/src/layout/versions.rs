@@ -84,12 +84,61 @@ pub(crate) fn entry_of(name: &str) -> Option<(bool, Entry)> {
     if rest == DELETED {
         return Some((directory, Entry::Deleted));
     }
-    let (order, id) = match rest.split_once(',') {
-        None => (rest, Id::Order),
+    let (order, id) = order_and_id(rest)?;
+    Some((directory, Entry::Version { order, id }))
+}
+
+/// Returns the beginning of the texts that an index has for the entries of a key's chain. The text
+/// of a component has one slash at most, and that at its end.
+pub(crate) fn texts_of(directory: bool) -> &'static str {
+    if directory { "//u" } else { "//v" }
+}
+
+/// The text after all those of entries of chains, which come before most components.
+pub(crate) const AFTER_TEXTS: &str = "/0";
+
+/// Returns the text that an index has for an entry of a chain: the newest version comes first,
+/// after the newest delete marker.
+pub(crate) fn text_of(directory: bool, entry: Entry) -> String {
+    let texts = texts_of(directory);
+    match entry {
+        Entry::Deleted => format!("{texts}!"),
+        Entry::Version { order, id: Id::Order } => format!("{texts}{:016x}", !order),
+        Entry::Version { order, id: Id::Early(id) } => format!("{texts}{:016x},{id:016x}", !order),
+        Entry::Version { order, id: Id::Null } => format!("{texts}{:016x},{NULL}", !order),
+    }
+}
+
+/// Returns the text from which on the versions come whose order is less than `below`, or all.
+pub(crate) fn text_after(directory: bool, below: Option<Order>) -> String {
+    let texts = texts_of(directory);
+    match below {
+        None => format!("{texts}0"),
+        // What is after all digits.
+        Some(0) => format!("{texts}g"),
+        Some(below) => format!("{texts}{:016x}", !(below - 1)),
+    }
+}
+
+/// Returns the entry for which an index of a chain has a text, and whether its key ends in `/`;
+/// `None` for the text of a component.
+pub(crate) fn entry_of_text(text: &str) -> Option<(bool, Entry)> {
+    let directory = text.starts_with(texts_of(true));
+    let rest = text.strip_prefix(texts_of(directory))?;
+    if rest == "!" {
+        return Some((directory, Entry::Deleted));
+    }
+    let (order, id) = order_and_id(rest)?;
+    Some((directory, Entry::Version { order: !order, id }))
+}
+
+fn order_and_id(text: &str) -> Option<(u64, Id)> {
+    let (order, id) = match text.split_once(',') {
+        None => (text, Id::Order),
         Some((order, NULL)) => (order, Id::Null),
         Some((order, id)) => (order, Id::Early(number(id)?)),
     };
-    Some((directory, Entry::Version { order: number(order)?, id }))
+    Some((number(order)?, id))
 }
 
 /// Reads a number of 16 hexadecimal digits in lower case.
@@ -121,6 +170,31 @@ mod tests {
             "deleted",
         ] {
             assert_eq!(entry_of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn texts_are_in_the_order_of_a_listing() {
+        let version = |order| Entry::Version { order, id: Id::Order };
+        let null = Entry::Version { order: 8, id: Id::Null };
+        let early = Entry::Version { order: 6, id: Id::Early(9) };
+        let entries = [Entry::Deleted, version(u64::MAX), version(10), null, early, version(0)];
+        for directory in [false, true] {
+            let texts = entries.map(|entry| text_of(directory, entry));
+            assert!(texts.is_sorted(), "{texts:?}");
+            for (text, entry) in texts.iter().zip(entries) {
+                assert_eq!(entry_of_text(text), Some((directory, entry)));
+                assert!(text.as_str() > "/" && text.as_str() < AFTER_TEXTS);
+            }
+            let from = |below| {
+                let from = text_after(directory, below);
+                texts.iter().filter(|text| **text >= from).count()
+            };
+            let counts = [None, Some(11), Some(10), Some(8), Some(6), Some(1), Some(0)].map(from);
+            assert_eq!(counts, [5, 4, 3, 2, 1, 1, 0]);
+        }
+        for other in ["a", "/", "a/", "", "//v", "//w0"] {
+            assert_eq!(entry_of_text(other), None, "{other}");
         }
     }
 

@@ -105,6 +105,27 @@ impl IndexCache {
     /// Returns the index of a directory, with the entries that are needed for keys from `from` on
     /// (relative to the directory).
     pub fn get(&self, bucket: &Bucket<'_>, directory: &Directory, from: &[u8]) -> Io<Arc<DirectoryIndex>> {
+        self.get_as(bucket, directory, from, false)
+    }
+
+    /// Does the same as [`IndexCache::get`] for a chain of old versions, whose index has the texts
+    /// of its entries, too.
+    pub fn get_of_chain(
+        &self,
+        bucket: &Bucket<'_>,
+        directory: &Directory,
+        from: &[u8],
+    ) -> Io<Arc<DirectoryIndex>> {
+        self.get_as(bucket, directory, from, true)
+    }
+
+    fn get_as(
+        &self,
+        bucket: &Bucket<'_>,
+        directory: &Directory,
+        from: &[u8],
+        of_chain: bool,
+    ) -> Io<Arc<DirectoryIndex>> {
         let info = file_info::fresh(directory)?;
         if let Some(index) = self.current(directory, &info, from) {
             self.hits.fetch_add(1, Relaxed);
@@ -116,7 +137,7 @@ impl IndexCache {
         if let Some(index) = self.current(directory, &info, from) {
             return Ok(index);
         }
-        self.build(bucket, directory, &info, from)
+        self.build(bucket, directory, &info, (from, of_chain))
     }
 
     /// Returns the kept index of a directory, after changed names were looked up; `None` if there
@@ -144,12 +165,14 @@ impl IndexCache {
         bucket: &Bucket<'_>,
         directory: &Directory,
         info: &FileInfo,
-        from: &[u8],
+        (from, of_chain): (&[u8], bool),
     ) -> Io<Arc<DirectoryIndex>> {
         // Others may be reading as well, and each has both the names and the index in memory for a
         // moment.
         let bytes_max = (self.bytes_max / 4).max(INDEX_BYTES_MIN);
-        let read = |entries_max, times| read_index(bucket, directory, from, bytes_max, entries_max, times);
+        let read = |entries_max, times| {
+            read_index(bucket, directory, from, bytes_max, entries_max, (times, of_chain))
+        };
         // Most directories are small, and cost no more than this.
         let mut before = *info;
         for _ in 0..DIRECTORY_READS_MAX {

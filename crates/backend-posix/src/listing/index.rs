@@ -8,6 +8,7 @@ use rustix::fs::FileType;
 
 use super::names::Kind;
 use crate::layout::keymap::{self, Name};
+use crate::layout::versions::{entry_of, text_of};
 use crate::limits::{INDEX_CHUNK_ENTRIES, INDEX_SLACK};
 
 /// The components in a directory, in the order of the keys they lead to. The text of a directory
@@ -23,6 +24,9 @@ pub(crate) struct DirectoryIndex {
     /// True if components are in chains, so that the directory's own time does not show all
     /// changes.
     pub has_chains: bool,
+    /// True if the directory is a chain: then the index also has its entries, by their
+    /// [texts](crate::layout::versions::text_of).
+    pub(super) of_chain: bool,
     /// The key up to which entries may be missing: those that are needed only for earlier keys are
     /// left out.
     pub(super) lower: Vec<u8>,
@@ -228,7 +232,17 @@ impl DirectoryIndex {
             }
             Name::DirectoryData => self.has_data = kind == Some(FileType::RegularFile),
             Name::Piece(_) | Name::LastPiece(_) => return false,
-            Name::SelfFile | Name::Hidden => {}
+            Name::SelfFile => {}
+            Name::Hidden if self.of_chain => {
+                if let Some((directory, entry)) = name.to_str().ok().and_then(entry_of) {
+                    let text = text_of(directory, entry);
+                    let kind = kind.filter(|kind| *kind == FileType::RegularFile).map(|_| Kind::File);
+                    if self.has_room_for(&text, Kind::File) {
+                        self.set_text(&text, kind);
+                    }
+                }
+            }
+            Name::Hidden => {}
         }
         true
     }

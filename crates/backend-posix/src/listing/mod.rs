@@ -5,13 +5,15 @@
 //! that into an [`index`], and [`cache`] keeps it as long as it is correct ([`kept`],
 //! [`mod@watch`], [`drain`]). [`walk`] goes through the directories' indexes in the order of keys,
 //! entering only those that a page needs. [`page`] fills pages from a walk, within a [`budget`],
-//! with [`attributes`] read by several threads. See `docs/decisions/0008-listing-index.md`.
+//! with [`attributes`] read by several threads. [`versions`] also lists the old versions of each
+//! key, by [`chain_names`]. See `docs/decisions/0008-listing-index.md`.
 
 mod attributes;
 mod below;
 mod budget;
 mod build;
 mod cache;
+mod chain_names;
 mod drain;
 mod index;
 mod kept;
@@ -26,6 +28,7 @@ mod walk;
 mod watch;
 
 pub(crate) use cache::{Caches, KnownFor};
+pub(crate) use chain_names::newest_old;
 pub(crate) use order::{after_all, common_prefix};
 #[cfg(test)]
 pub(crate) use page::list;

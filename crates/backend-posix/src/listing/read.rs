@@ -10,23 +10,25 @@ use crate::error::Io;
 use crate::fs::reading::{known_type, read_names};
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::{self, Name};
+use crate::layout::versions::{entry_of, text_of};
 use crate::limits::{DIRECTORY_READS_MAX, HIDDEN_PAUSE};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::volume::description::Volume;
 
 /// Reads a directory `times` times, and combines the results. If the index would take more than
 /// `bytes_max`, it begins with the entries that are needed for keys from `from` on (relative to the
-/// directory), and ends early. Returns `None` for a directory with more than `entries_max` entries.
+/// directory), and ends early. `of_chain` is true for a chain of old versions. Returns `None` for a
+/// directory with more than `entries_max` entries.
 pub(super) fn read(
     bucket: &Bucket<'_>,
     directory: &Directory,
     from: &[u8],
     bytes_max: usize,
     entries_max: usize,
-    times: usize,
+    (times, of_chain): (usize, bool),
 ) -> Io<Option<DirectoryIndex>> {
     let Volume { lingers, kind, .. } = bucket.store.volume_at(directory);
-    let (mut builder, mut notes) = (Builder::new(from, bytes_max), Notes::default());
+    let (mut builder, mut notes) = (Builder::new(from, bytes_max), Notes { of_chain, ..Notes::default() });
     for time in 1.. {
         read_once(bucket, directory, !kind.is_local(), entries_max, &mut builder, &mut notes)?;
         if builder.len() > entries_max {
@@ -43,7 +45,7 @@ pub(super) fn read(
         }
     }
     let mut index = builder.finish();
-    (index.has_data, index.has_chains) = (notes.has_data, notes.has_chains);
+    (index.has_data, index.has_chains, index.of_chain) = (notes.has_data, notes.has_chains, of_chain);
     Ok(Some(index))
 }
 
@@ -52,6 +54,8 @@ pub(super) fn read(
 struct Notes {
     has_data: bool,
     has_chains: bool,
+    /// True for a chain of old versions, whose names are wanted too.
+    of_chain: bool,
     /// The names of files that were removed or replaced while they were open.
     lingers: bool,
 }
@@ -90,6 +94,14 @@ fn read_once(
             }
             Name::DirectoryData => {
                 notes.has_data = known_type(directory, name, kind)? == Some(FileType::RegularFile);
+            }
+            Name::Hidden if notes.of_chain && name.to_str().is_ok_and(|name| entry_of(name).is_some()) => {
+                let entry = name.to_str().ok().and_then(entry_of);
+                if let Some((directory_key, entry)) = entry
+                    && known_type(directory, name, kind)? == Some(FileType::RegularFile)
+                {
+                    builder.add(&text_of(directory_key, entry), "", Kind::File);
+                }
             }
             Name::Hidden => notes.lingers |= name.to_str().is_ok_and(keymap::is_lingering),
             Name::LastPiece(_) | Name::SelfFile => {}

@@ -5,11 +5,14 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use backend::{ListPosition, ObjectAttributes, ObjectSummary, Result, VersionItem, VersionPage};
+use backend::{
+    DeleteMarker, ListPosition, ObjectAttributes, ObjectSummary, Result, VersionItem, VersionPage,
+};
 use rustix::io::Errno;
 use s3_types::{ObjectKey, VersionId};
 
 use super::cache::Caches;
+use super::chain_names::{ChainNames, bound_after};
 use super::order::{after_all, common_prefix, lower_bound};
 use super::page::Query;
 use super::walk::{FoundObject, Hit, Source, Walk};
@@ -48,7 +51,7 @@ pub(crate) fn list_versions(
     let chains = chains.as_ref();
     let chains = chains.map(|chains| Walk::of_chains((chains, &caches.indexes), prefix, from, abandoned));
     let mut merged = Merged { files: Peeked::of(files), chains: chains.transpose()?.map(Peeked::of) };
-    let mut page = Page { bucket: &bucket, query, items: Vec::new() };
+    let mut page = Page { bucket: &bucket, caches, query, items: Vec::new() };
     page.fill(&mut merged)
 }
 
@@ -173,6 +176,7 @@ fn place_of(hit: &Hit) -> (String, Option<ListPosition>) {
 /// A page that is being filled.
 struct Page<'a> {
     bucket: &'a Bucket<'a>,
+    caches: &'a Caches,
     query: &'a Query,
     items: Vec<VersionItem>,
 }
@@ -255,7 +259,7 @@ impl Page<'_> {
         }
         // One more than fits shows that there are more.
         let most = self.query.max_items.saturating_sub(self.items.len()).saturating_add(1);
-        let olds = retrying(|| olds(self.bucket, &object_key, id, after, most))?;
+        let olds = retrying(|| olds((self.bucket, self.caches), &object_key, id, after, most))?;
         Ok(olds.into_iter().all(|item| self.add(item)))
     }
 }
@@ -345,69 +349,76 @@ fn summarized(key: &ObjectKey, attributes: ObjectAttributes, version: Option<Ver
 /// come after the version `after`, but not more than `most`. `current` is the id of the version in
 /// place, if there is one.
 fn olds(
-    bucket: &Bucket<'_>,
+    (bucket, caches): (&Bucket<'_>, &Caches),
     key: &ObjectKey,
     current: Option<Id>,
     after: Option<&VersionId>,
     most: usize,
 ) -> Result<Vec<VersionItem>, Fail> {
-    let has_file = current.is_some();
     let Some(chain) = Chain::open(bucket, &KeyPath::of(key.as_str()))? else { return Ok(Vec::new()) };
-    let marker = |marker, is_latest| VersionItem::DeleteMarker { key: key.clone(), marker, is_latest };
     let mut items = Vec::new();
-    let mut newest = chain.marker(bucket)?;
-    let mut olds = chain.olds().attempt("read the old versions of a key")?;
-    if has_file && let Some(settled) = newest.take() {
-        // It is an old one, and will get its name.
-        let at = olds.partition_point(|old| old.order > settled.order);
-        olds.insert(at, settled);
+    let newest = chain.marker(bucket)?;
+    if current.is_none() && comes_after(newest.map(|newest| newest.order), after) {
+        let marker = chain.shown(bucket)?;
+        items.extend(marker.map(|marker| item_of_marker(key, marker, true)));
     }
-    let named = after.and_then(Named::of);
-    if comes_after(newest.map(|newest| newest.order), after) {
-        let shown = if newest.is_some() || !has_file { chain.shown(bucket)? } else { None };
-        items.extend(shown.map(|shown| marker(shown, true)));
-    }
-    let olds = match named {
-        Some(Named::Null) if current == Some(Id::Null) => &olds[..],
-        Some(named) => &olds[position_after(&olds, newest, named)..],
-        None => &olds[..],
+    let bound = match after.and_then(Named::of) {
+        None => None,
+        Some(Named::Null) if current == Some(Id::Null) => None,
+        Some(named) if newest.is_some_and(|newest| newest.is(named)) => {
+            newest.filter(|_| current.is_some()).map(|newest| newest.order)
+        }
+        Some(named) => bound_after(bucket, caches, &chain, named)?,
     };
-    for old in olds {
-        if items.len() >= most {
-            break;
+    // A marker beside a file is an old one, and will get its name.
+    let settled = newest.filter(|_| current.is_some());
+    let mut settled = settled.filter(|settled| bound.is_none_or(|bound| settled.order < bound));
+    const READ: &str = "read the old versions of a key";
+    let mut names = ChainNames::below(bucket, caches, &chain, bound).attempt(READ)?;
+    let mut next = names.next().attempt(READ)?;
+    while items.len() < most {
+        let is_settled = settled.filter(|settled| next.is_none_or(|next| settled.order > next.order));
+        if is_settled.is_some() {
+            settled = None;
         }
-        let (mut entry, mut read) = (old.entry(), chain.record(bucket, old.entry())?);
-        if read.is_none() && has_file {
-            entry = Entry::Deleted;
-            read = chain
-                .record(bucket, entry)?
-                .filter(|(record, _)| record.version.is_some_and(|version| version.order == old.order));
+        let Some(old) = is_settled.or(next) else { break };
+        if is_settled.is_none() {
+            next = names.next().attempt(READ)?;
         }
-        let Some((record, info)) = read else { continue };
-        if record.version.is_some_and(|version| version.is_marker) {
-            items.push(marker(shown_marker(old.beside(current), &info), false));
-            continue;
-        }
-        let path = join(&chain.directory.path, &chain.name(entry));
-        if let Some((mut object, _)) = summary(bucket, &path, key)? {
-            object.version = old.beside(current).version(false).text();
-            items.push(VersionItem::Object { object, is_latest: false });
-        }
+        let entry = if is_settled.is_some() { Entry::Deleted } else { old.entry() };
+        items.extend(item(bucket, key, &chain, (old, entry), current)?);
     }
     Ok(items)
 }
 
-/// Returns how many of the old versions come no later in a listing than the one that is named.
-fn position_after(olds: &[Old], newest: Option<Old>, named: Named) -> usize {
-    if newest.is_some_and(|newest| newest.is(named)) || matches!(named, Named::Removed(_)) {
-        return 0;
+fn item_of_marker(key: &ObjectKey, marker: DeleteMarker, is_latest: bool) -> VersionItem {
+    VersionItem::DeleteMarker { key: key.clone(), marker, is_latest }
+}
+
+/// Reads an old version or a delete marker; `None` if it is none, or gone.
+fn item(
+    bucket: &Bucket<'_>,
+    key: &ObjectKey,
+    chain: &Chain,
+    (old, mut entry): (Old, Entry),
+    current: Option<Id>,
+) -> Result<Option<VersionItem>, Fail> {
+    let mut read = chain.record(bucket, entry)?;
+    if read.is_none() && current.is_some() {
+        // It got its name meanwhile, or had not got it yet.
+        entry = if entry == Entry::Deleted { old.entry() } else { Entry::Deleted };
+        read = chain
+            .record(bucket, entry)?
+            .filter(|(record, _)| record.version.is_some_and(|version| version.order == old.order));
     }
-    match olds.iter().position(|old| old.is(named)) {
-        Some(at) => at + 1,
-        // It was the current one, or is gone meanwhile: rather some twice than none.
-        None => match named {
-            Named::Number(order) if is_order(order) => olds.partition_point(|old| old.order >= order),
-            Named::Number(_) | Named::Null | Named::Removed(_) => 0,
-        },
+    let Some((record, info)) = read else { return Ok(None) };
+    if record.version.is_some_and(|version| version.is_marker) {
+        return Ok(Some(item_of_marker(key, shown_marker(old.beside(current), &info), false)));
     }
+    let path = join(&chain.directory.path, &chain.name(entry));
+    let object = summary(bucket, &path, key)?.map(|(mut object, _)| {
+        object.version = old.beside(current).version(false).text();
+        VersionItem::Object { object, is_latest: false }
+    });
+    Ok(object)
 }

@@ -19,10 +19,10 @@ use super::unread::{is_object, leaves_out, unless_removed};
 use crate::base::seldom::Seldom;
 use crate::base::who::may;
 use crate::error::{Io, Op, leads_nowhere};
-use crate::facts::chain::has_entries;
 use crate::fs::file_info;
 use crate::fs::resolve::{self, DIRECTORY, PLACE};
 use crate::layout::keymap::{self, SELF, join};
+use crate::layout::versions::{AFTER_TEXTS, texts_of};
 use crate::limits::{DIRECTORY_READS_MAX, LISTING_OPEN_MAX, LISTING_UNREAD_LOGGED, READ_CHANGES_MAX};
 use crate::tree::bucket::{Bucket, Directory};
 
@@ -185,6 +185,10 @@ impl<'a> Walk<'a> {
                 }
                 continue;
             };
+            if self.of_chains && text.starts_with("//") {
+                frame.position = index.seek(frame.position, |text, _| text >= AFTER_TEXTS);
+                continue;
+            }
             let key = format!("{}{text}", self.path);
             if !key.starts_with(self.prefix) && !self.prefix.starts_with(&key) {
                 frame.position = index.after(frame.position);
@@ -277,8 +281,10 @@ impl<'a> Walk<'a> {
         let own = || format!("{name}/{SELF}");
         let directory = self.frames.last()?.directory.as_ref()?;
         if self.of_chains {
-            let chain =
-                || resolve::plain(directory, &name, DIRECTORY).and_then(|chain| has_entries(chain, false));
+            let chain = || {
+                let fd = Arc::new(resolve::plain(directory, &name, DIRECTORY)?);
+                self.has_versions(&Directory { fd, path: join(&directory.path, &name) }, false)
+            };
             return (kind == Kind::SelfFile && chain() == Ok(true)).then(|| name.into_owned());
         }
         match kind {
@@ -311,9 +317,22 @@ impl<'a> Walk<'a> {
         let Some(from) = index.rest() else { return Ok(false) };
         let Some(frame) = self.frames.last_mut() else { return Ok(false) };
         let Some(directory) = &frame.directory else { return Ok(false) };
-        frame.index = self.indexes.get(self.bucket, directory, &from)?;
+        frame.index = index_of(self.indexes, self.bucket, directory, &from, self.of_chains)?;
         frame.position = frame.index.seek(Position::default(), |text, _| text.as_bytes() >= from.as_slice());
         Ok(true)
+    }
+
+    fn index(&self, directory: &Directory, from: &[u8]) -> Io<Arc<DirectoryIndex>> {
+        index_of(self.indexes, self.bucket, directory, from, self.of_chains)
+    }
+
+    /// True if a chain has versions or markers; `of_directory` is true for those of the key that
+    /// ends in `/`.
+    fn has_versions(&self, chain: &Directory, of_directory: bool) -> Io<bool> {
+        let texts = texts_of(of_directory);
+        let index = self.index(chain, texts.as_bytes())?;
+        let position = index.seek(Position::default(), |text, _| text >= texts);
+        Ok(index.get(position).is_some_and(|(text, _)| text.starts_with(texts)))
     }
 
     fn wants(&self, key: &str) -> bool {
@@ -433,7 +452,7 @@ impl<'a> Walk<'a> {
 
     fn enter(&mut self, directory: Directory, key: String) -> Io<()> {
         let from = self.from.strip_prefix(key.as_bytes()).unwrap_or_default();
-        let index = self.indexes.get(self.bucket, &directory, from)?;
+        let index = self.index(&directory, from)?;
         let info = file_info::of(&directory)?;
         let all = key.as_bytes() >= self.from.as_slice();
         let start = Position::default();
@@ -441,7 +460,7 @@ impl<'a> Walk<'a> {
         let object = !key.is_empty()
             && self.wants(&key)
             && if self.of_chains {
-                has_entries(&directory, true)?
+                self.has_versions(&directory, true)?
             } else {
                 index.has_data || is_object(self.bucket, &directory)?
             };
@@ -505,4 +524,19 @@ fn below<'a, 'b>(
 /// at least `from`.
 fn seek(index: &DirectoryIndex, position: Position, path: &str, from: &[u8]) -> Position {
     index.seek(position, |text, kind| reaches(path.bytes().chain(text.bytes()), kind, from))
+}
+
+/// Returns the index of a directory; with the names of old versions, if it is a chain.
+fn index_of(
+    indexes: &IndexCache,
+    bucket: &Bucket<'_>,
+    directory: &Directory,
+    from: &[u8],
+    of_chain: bool,
+) -> Io<Arc<DirectoryIndex>> {
+    if of_chain {
+        indexes.get_of_chain(bucket, directory, from)
+    } else {
+        indexes.get(bucket, directory, from)
+    }
 }

@@ -9,6 +9,9 @@ use crate::error::{Fail, Op, retrying};
 use crate::facts::place;
 use crate::fs::{file_info, reading};
 use crate::layout::keymap::{self, join};
+use crate::listing::Caches;
+#[cfg(test)]
+use crate::listing::KnownFor;
 use crate::record::{DirectoryRecord, Named};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
@@ -21,10 +24,15 @@ use crate::write::{directories, key_lock, orphans};
 
 /// Removes the object, or the version that the request names. Where the bucket keeps versions, the
 /// current one stays as an old one.
-pub(crate) fn delete(store: &Store, target: &Target, named: Option<Named>) -> Result<DeleteReceipt> {
+pub(crate) fn delete_with(
+    store: &Store,
+    caches: &Caches,
+    target: &Target,
+    named: Option<Named>,
+) -> Result<DeleteReceipt> {
     match (named, target.versioning()?) {
         (Some(named), Versioning::Enabled | Versioning::Suspended) => {
-            versions::delete_named(store, target, named)
+            versions::delete_named(store, caches, target, named)
         }
         (None, versioning @ (Versioning::Enabled | Versioning::Suspended)) => {
             versions::delete(store, target, versioning)
@@ -36,6 +44,12 @@ pub(crate) fn delete(store: &Store, target: &Target, named: Option<Named>) -> Re
             Ok(DeleteReceipt { existed: false, version: None, delete_marker: false })
         }
     }
+}
+
+/// Removes the object as [`delete_with`] does, with nothing in memory.
+#[cfg(test)]
+pub(crate) fn delete(store: &Store, target: &Target, named: Option<Named>) -> Result<DeleteReceipt> {
+    delete_with(store, &Caches::new(0, KnownFor::Nobody), target, named)
 }
 
 /// Removes the object, and directories that PUTs made for it if they are empty now.

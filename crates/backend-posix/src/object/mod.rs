@@ -15,7 +15,9 @@ pub(crate) use cache::ObjectCache;
 pub(crate) use copy::{
     Copy, Source, append_range, begin as begin_copy, copy_bytes, copy_object, copy_range, known_digests,
 };
+#[cfg(test)]
 pub(crate) use delete::delete;
+pub(crate) use delete::delete_with;
 #[cfg(test)]
 pub(crate) use open::open_version;
 pub(crate) use open::{marker, open};

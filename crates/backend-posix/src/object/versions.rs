@@ -20,6 +20,7 @@ use crate::fs::resolve::{self, READ};
 use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, SELF, join};
 use crate::layout::scattered::scattered_name;
 use crate::layout::versions::{Entry, Id};
+use crate::listing::{Caches, newest_old};
 use crate::record::{Named, ObjectRecord, Reading, Version, order_after, removed_id};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
@@ -67,7 +68,12 @@ pub(crate) fn delete(store: &Store, target: &Target, versioning: Versioning) -> 
 }
 
 /// Deletes the version of a key that a request names. Without it, nothing is done.
-pub(crate) fn delete_named(store: &Store, target: &Target, named: Named) -> Result<DeleteReceipt> {
+pub(crate) fn delete_named(
+    store: &Store,
+    caches: &Caches,
+    target: &Target,
+    named: Named,
+) -> Result<DeleteReceipt> {
     retrying(|| {
         let bucket = store.bucket(&target.bucket)?;
         let mut note = None;
@@ -88,7 +94,7 @@ pub(crate) fn delete_named(store: &Store, target: &Target, named: Named) -> Resu
                 if is_it {
                     target.check(spot.current())?;
                     spot.refuse_alias(target)?;
-                    replace_by_newest(&bucket, chain.as_ref(), key_place)?;
+                    replace_by_newest(&bucket, caches, chain.as_ref(), key_place)?;
                     records::release_companion(&bucket, present.overflow(), &path_of(key_place));
                 }
                 is_it.then_some(false)
@@ -96,7 +102,10 @@ pub(crate) fn delete_named(store: &Store, target: &Target, named: Named) -> Resu
             _ => None,
         };
         let deleted = match (deleted, &chain) {
-            (None, Some(chain)) => delete_old(&bucket, target, chain, named, spot.current().is_some())?,
+            (None, Some(chain)) => {
+                let has_file = spot.current().is_some();
+                delete_old((&bucket, caches), target, chain, named, has_file)?
+            }
             (deleted, _) => deleted,
         };
         if deleted.is_none() {
@@ -242,10 +251,15 @@ fn put_marker(bucket: &Bucket<'_>, chain: &Chain, version: Version) -> Result<()
 
 /// Removes the file of the current version, which is deleted: the newest old version takes its
 /// place. If that is a delete marker, the key has no file then.
-fn replace_by_newest(bucket: &Bucket<'_>, chain: Option<&Chain>, key_place: &KeyPlace) -> Result<(), Fail> {
+fn replace_by_newest(
+    bucket: &Bucket<'_>,
+    caches: &Caches,
+    chain: Option<&Chain>,
+    key_place: &KeyPlace,
+) -> Result<(), Fail> {
     let Some(chain) = chain else { return remove_file(bucket, key_place) };
     keep::settle_marker(bucket, chain)?;
-    match chain.newest_old(bucket)? {
+    match newest_old(bucket, caches, chain)? {
         None => remove_file(bucket, key_place),
         Some((marker, true)) => {
             chain.rename_to_newest(marker)?;
@@ -278,7 +292,7 @@ fn move_to_place(
 /// Deletes an old version or a delete marker. Returns whether it was a marker; `None` if there is
 /// no such version.
 fn delete_old(
-    bucket: &Bucket<'_>,
+    (bucket, caches): (&Bucket<'_>, &Caches),
     target: &Target,
     chain: &Chain,
     named: Named,
@@ -294,7 +308,7 @@ fn delete_old(
     if marker.is_some() || is_removed {
         target.check(None)?;
         if !has_file {
-            undelete(bucket, target, chain)?;
+            undelete((bucket, caches), target, chain)?;
         }
         // One that nobody made has no file. A marker that is the newest version now stays.
         if is_removed || !has_file && chain.marker(bucket)?.map(|now| now.order) != marker.map(|m| m.order) {
@@ -319,8 +333,8 @@ fn delete_old(
 
 /// Makes the newest old version of a key the current one, if it is no marker. If it is one, it
 /// becomes the newest delete marker.
-fn undelete(bucket: &Bucket<'_>, target: &Target, chain: &Chain) -> Result<(), Fail> {
-    match chain.newest_old(bucket)? {
+fn undelete((bucket, caches): (&Bucket<'_>, &Caches), target: &Target, chain: &Chain) -> Result<(), Fail> {
+    match newest_old(bucket, caches, chain)? {
         None => Ok(()),
         Some((marker, true)) => chain.rename_to_newest(marker),
         Some((old, false)) => {
