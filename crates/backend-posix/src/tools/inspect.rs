@@ -7,6 +7,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode};
 use s3_types::{BucketName, Tags};
 
+use super::history::{self, KeyVersion};
 use super::link::{self, Link, LocatedLink};
 use super::locate::{self, LocateError, Located};
 use crate::base::options::{Metadata, Options};
@@ -17,7 +18,7 @@ use crate::fs::file_info::{self, FileInfo, FileStamp};
 use crate::fs::resolve::{self, PLACE, READ};
 use crate::layout::keymap::{self, DIRECTORY_DATA, SELF};
 use crate::layout::overflow::{self, OverflowId};
-use crate::record::{self, DirectoryRecord, Divided, ObjectRecord, Raw};
+use crate::record::{self, DirectoryRecord, Divided, ObjectRecord, Raw, Version};
 use crate::records;
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
@@ -42,6 +43,10 @@ pub struct Inspection {
     pub attributes: Option<ObjectAttributes>,
     /// The tags of the object.
     pub tags: Tags,
+    /// The version that its record says, if it says one.
+    pub version: Option<KeyVersion>,
+    /// The old versions and the delete markers of its key, from the newest to the oldest.
+    pub versions: Vec<KeyVersion>,
     /// The upload that made it, if one did.
     pub upload_id: Option<String>,
     /// The record, as it is kept.
@@ -93,6 +98,10 @@ pub enum Standing {
         /// True if a PUT made it, so that it is removed with its last object.
         made: bool,
     },
+    /// An old version of an object, or a delete marker, in the bucket's own directory.
+    OldVersion,
+    /// The key has no file, but old versions or a delete marker.
+    Deleted,
     /// A file that no key leads to, and the reason.
     NotShown(&'static str),
     /// A symbolic link that S3 does not follow, or an entry that is reached through one.
@@ -141,6 +150,9 @@ pub fn inspect(path: &Path, tree: Option<&Path>) -> Result<Vec<Inspection>, Stri
     if path.to_str().is_none() {
         return Err(LocateError::NotText(path.to_owned()).to_string());
     }
+    if let Some(deleted) = inspect_missing(path, tree)? {
+        return Ok(vec![deleted]);
+    }
     if let Some(found) = link::refused_on_the_way(path, tree)? {
         return Ok(vec![behind(path, found)]);
     }
@@ -164,6 +176,22 @@ pub fn inspect(path: &Path, tree: Option<&Path>) -> Result<Vec<Inspection>, Stri
         }
     }
     Ok(found)
+}
+
+/// Returns what S3 knows of a path without a file: the versions of its key, if it has any.
+fn inspect_missing(path: &Path, tree: Option<&Path>) -> Result<Option<Inspection>, String> {
+    if path.symlink_metadata().is_ok() {
+        return Ok(None);
+    }
+    let Some(located) = history::place_of_missing(path, tree) else { return Ok(None) };
+    let Some(key) = keymap::key_of_file(&located.path) else { return Ok(None) };
+    let versions = history::old_versions(&located, &key, None)?;
+    Ok((!versions.is_empty()).then(|| Inspection {
+        standing: Standing::Deleted,
+        key: Some(key),
+        versions,
+        ..nothing_of(path, Some(&located))
+    }))
 }
 
 /// Inspects the target of a link, if S3 follows the link.
@@ -195,6 +223,8 @@ fn nothing_of(path: &Path, located: Option<&Located>) -> Inspection {
         standing: Standing::Other,
         attributes: None,
         tags: Tags::default(),
+        version: None,
+        versions: Vec::new(),
         upload_id: None,
         record: None,
         versitygw: false,
@@ -258,6 +288,8 @@ fn fill(
         let record = record.record();
         inspection.tags = record.as_ref().map_or(Tags::default(), |record| record.attached.tags.clone());
         inspection.upload_id = record.as_ref().and_then(|record| record.upload_id.clone());
+        let version = record.as_ref().and_then(|record| record.version);
+        fill_versions(inspection, version, in_bucket)?;
         let name = inspection.path.to_string_lossy();
         let key = inspection.key.as_deref().unwrap_or(&name);
         let lasts = Volume::of(file).is_ok_and(|volume| volume.inodes_last);
@@ -272,9 +304,38 @@ fn fill(
     }
     let hidden = in_bucket.and_then(|at| keymap::hidden_because(&at.path));
     let own = |at: &Located| at.path.split('/').any(keymap::is_of_file_system);
+    if let Some(key) = in_bucket.and_then(|at| history::key_of_old(&at.path)) {
+        (inspection.key, inspection.standing) = (Some(key), Standing::OldVersion);
+        return Ok(());
+    }
     if let Some(why) = hidden.filter(|_| inspection.kind == Kind::File || located.is_some_and(own)) {
         (inspection.key, inspection.attributes) = (None, None);
         inspection.standing = Standing::NotShown(why);
+    }
+    Ok(())
+}
+
+/// Adds the version of a file, and the old versions of its key.
+fn fill_versions(
+    inspection: &mut Inspection,
+    version: Option<Version>,
+    in_bucket: Option<&Located>,
+) -> Result<(), String> {
+    let Some(at) = in_bucket else { return Ok(()) };
+    let size_bytes = version.is_none_or(|version| !version.is_marker).then_some(inspection.stamp.size_bytes);
+    let of_file = |version: Option<Version>| KeyVersion {
+        id: history::id_of(version),
+        order: version.map(|version| version.order),
+        size_bytes,
+        tags: inspection.tags.clone(),
+        path: at.path.clone(),
+    };
+    if let Some(key) = &inspection.key {
+        inspection.versions = history::old_versions(at, key, Some(version))?;
+    }
+    // Where no versions are kept, a file without one says nothing of versions.
+    if version.is_some() || !inspection.versions.is_empty() {
+        inspection.version = Some(of_file(version));
     }
     Ok(())
 }
@@ -426,6 +487,37 @@ mod tests {
         let expected = [("a/", made), ("a", Standing::Recorded), ("a/", Standing::Recorded)];
         assert_eq!(keys, expected.map(|(key, standing)| (key.to_owned(), standing)));
         assert_eq!(look(&scene, "")[0].standing, Standing::Bucket);
+    }
+
+    #[test]
+    fn versions_are_shown_with_their_key_and_where_it_has_no_file() {
+        let Some(scene) = Scene::with_versions() else { return };
+        let first = scene.put_version("d/a", b"1");
+        let second = scene.put_version("d/a", b"22");
+        let brief = |versions: &[KeyVersion]| {
+            versions.iter().map(|version| (version.order, version.size_bytes)).collect::<Vec<_>>()
+        };
+        let found = look(&scene, "d/a").remove(0);
+        assert_eq!(found.version.as_ref().unwrap().id, format!("{second:016x}"));
+        assert_eq!(brief(&found.versions), [(Some(first), Some(1))]);
+        let old = look(&scene, &found.versions[0].path).remove(0);
+        assert_eq!((old.standing, old.key.as_deref()), (Standing::OldVersion, Some("d/a")));
+        assert_eq!(old.version.unwrap().order, Some(first));
+        let marker = scene.delete_version("d/a", None).version.unwrap();
+        let deleted = look(&scene, "d/a").remove(0);
+        assert_eq!((deleted.standing, deleted.key.as_deref()), (Standing::Deleted, Some("d/a")));
+        assert_eq!(deleted.versions[0].id, marker.as_str());
+        assert_eq!(brief(&deleted.versions)[1..], [(Some(second), Some(2)), (Some(first), Some(1))]);
+        assert_eq!(deleted.versions[0].size_bytes, None);
+        assert!(inspect(&scene.path().join("missing"), None).is_err());
+        // A file of another program.
+        fs::create_dir_all(scene.path().join("d")).unwrap();
+        fs::write(scene.path().join("d/a"), "333").unwrap();
+        let found = look(&scene, "d/a").remove(0);
+        assert_eq!(found.version.as_ref().map(|version| (&*version.id, version.order)), Some(("null", None)));
+        assert_eq!(found.versions.len(), 3);
+        scene.put("plain", b"1").unwrap();
+        assert_eq!(look(&scene, "plain")[0].version, None);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 mod candidate;
 mod fsck;
+mod history;
 mod import;
 mod inspect;
 mod lazy;
@@ -23,6 +24,7 @@ mod volume;
 pub(crate) use lazy::LazyRehash;
 
 pub use fsck::{FsckOptions, Problem, ProblemKind, ProblemState, Usage, fsck};
+pub use history::KeyVersion;
 pub use import::{
     BucketGrants, Grant, GrantKind, ImportOptions, Imported, grants_by_versitygw, import_minio_fs,
     import_versitygw,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use backend::{ObjectAttributes, ObjectPart};
 use backend_posix::FileStamp;
 use backend_posix::tools::{
-    Inspection, Kind, Standing, StoredRecord, VolumeLack, VolumeReport, inspect, volume_of,
+    Inspection, KeyVersion, Kind, Standing, StoredRecord, VolumeLack, VolumeReport, inspect, volume_of,
 };
 use clap::Args;
 use s3_types::{ObjectMetadata, Tags, Timestamp};
@@ -118,6 +118,11 @@ fn verdict_of_content(inspection: &Inspection) -> (&'static str, Option<String>)
             Some("a PUT created it: it is removed together with the last object in it".to_owned()),
         ),
         Standing::Directory { made: false } => ("directory", Some(why_it_stays(inspection).to_owned())),
+        Standing::OldVersion => {
+            let is_marker = inspection.version.as_ref().is_some_and(|version| version.size_bytes.is_none());
+            (if is_marker { "delete marker" } else { "old version" }, None)
+        }
+        Standing::Deleted => ("deleted", Some("its key has no file, but versions".to_owned())),
         Standing::NotShown(why) => ("no object", Some(format!("S3 does not show it: {why}"))),
         Standing::LinkNotFollowed => ("no object", Some("S3 does not follow a link".to_owned())),
         Standing::InNoTree => {
@@ -213,6 +218,12 @@ fn as_text(inspection: &Inspection, volume: Option<&VolumeReport>) -> String {
     if let Some(id) = &inspection.upload_id {
         line("upload", id);
     }
+    if let Some(version) = &inspection.version {
+        line("version", &version.id);
+    }
+    for version in &inspection.versions {
+        line("older", &version_text(version));
+    }
     match &inspection.record {
         Some(record) => line("record", &record_text(record, inspection)),
         None if inspection.kind != Kind::Other => line("record", "none"),
@@ -222,6 +233,36 @@ fn as_text(inspection: &Inspection, volume: Option<&VolumeReport>) -> String {
         text.push_str(&volume_text(volume));
     }
     text
+}
+
+/// Describes an old version: its id, the time since which it was the current one, its size, its
+/// tags.
+fn version_text(version: &KeyVersion) -> String {
+    let KeyVersion { id, order, size_bytes, tags, path: _ } = version;
+    let since = order.and_then(|order| Timestamp::from_nanosecond(order.into()).ok());
+    let mut text = format!("{id} {}", since.map_or_else(String::new, |since| since.to_string()));
+    let _ = match size_bytes {
+        Some(bytes) => write!(text, " {bytes} bytes"),
+        None => write!(text, " delete marker"),
+    };
+    for (key, value) in tags.as_slice() {
+        let _ = write!(text, " {key}={value}");
+    }
+    text
+}
+
+fn version_json(version: &KeyVersion) -> Value {
+    let KeyVersion { id, order, size_bytes, tags, path } = version;
+    let since = order.and_then(|order| Timestamp::from_nanosecond(order.into()).ok());
+    json!({
+        "version_id": id,
+        "order": order,
+        "since": since.map(|since| since.to_string()),
+        "size_bytes": size_bytes,
+        "delete_marker": size_bytes.is_none(),
+        "tags": tags_json(tags),
+        "path": path,
+    })
 }
 
 /// Returns the abilities of a file system, one on each line.
@@ -293,6 +334,8 @@ fn as_json(inspection: &Inspection, volume: Option<&VolumeReport>) -> Value {
         "stamp": (inspection.kind != Kind::Other).then(|| stamp_json(inspection.stamp)),
         "object": inspection.attributes.as_ref().map(object_json),
         "tags": tags_json(&inspection.tags),
+        "version": inspection.version.as_ref().map(version_json),
+        "older_versions": inspection.versions.iter().map(version_json).collect::<Vec<_>>(),
         "versitygw": inspection.versitygw,
         "volume": volume.map(volume_json),
         "upload_id": inspection.upload_id,
