@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Fsck(options) => commands::fsck::run(&options),
         Command::Import(command) => commands::import::run(&command),
         Command::Sweep(options) => commands::sweep::run(&options),
+        Command::Versions(command) => commands::versions::run(&command),
         Command::Upgrade(options) => commands::upgrade::run(&options),
         Command::Bench(options) => commands::bench::run(&options),
         Command::Plan(options) => commands::plan::run(&options),

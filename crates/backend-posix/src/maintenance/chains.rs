@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use crate::base::options::SweepOptions;
 use crate::base::unique;
 use crate::error::{Fail, Op, leads_nowhere, retrying, unless_failed};
-use crate::facts::chain::{self, Chain};
+use crate::facts::chain::{self, Chain, Old};
 use crate::facts::place::{self, KeyPlace, Occupant};
 use crate::fs::file_info;
 use crate::fs::reading::{known_type, read_names};
@@ -217,6 +217,36 @@ fn key_place(bucket: &Bucket<'_>, place: &KeyPath) -> Result<Option<KeyPlace>, F
         }
         Occupant::Nothing | Occupant::Directory | Occupant::Obstacle => None,
     })
+}
+
+/// The newest version of a key, which is not one of the old ones.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Head {
+    /// The file of the key, which has been the current version since this time, in ns.
+    File(i128),
+    /// The delete marker.
+    Marker(Old),
+    /// There is none: another program removed the file.
+    Nothing,
+}
+
+impl Head {
+    /// Returns the time since which it is the newest version, in ns.
+    pub fn since_ns(self) -> Option<i128> {
+        match self {
+            Self::File(since) => Some(since),
+            Self::Marker(marker) => Some(i128::from(marker.order)),
+            Self::Nothing => None,
+        }
+    }
+}
+
+/// Returns the newest version of a key with this chain.
+pub(crate) fn head(bucket: &Bucket<'_>, place: &KeyPath, chain: &Chain) -> Result<Head, Fail> {
+    if let Some(found) = key_place(bucket, place)? {
+        return Ok(Head::File(Present::look(bucket, &found)?.since_ns()));
+    }
+    Ok(chain.marker(bucket)?.map_or(Head::Nothing, Head::Marker))
 }
 
 /// True if a key has a file, beside which its newest delete marker is an old one.

@@ -19,6 +19,7 @@ mod rehash;
 mod rights;
 mod tree;
 mod upgrade;
+mod versions;
 mod volume;
 
 pub(crate) use lazy::LazyRehash;
@@ -36,4 +37,5 @@ pub use progress::Progress;
 pub use rehash::{RehashOptions, Rehashed, rehash};
 pub use rights::{Deed, Entry, KernelAnswer, Lack, Refusal, ask_kernel};
 pub use upgrade::{Upgrade, served_by, upgrade};
+pub use versions::{PruneOptions, Pruned, Pruning, prune_versions};
 pub use volume::{VolumeLack, VolumeReport, volume_of};

@@ -14,6 +14,7 @@ use crate::commands::stat::StatOptions;
 use crate::commands::sweep::SweepOptions;
 use crate::commands::top::TopOptions;
 use crate::commands::upgrade::UpgradeOptions;
+use crate::commands::versions::VersionsCommand;
 use crate::config::ServeOptions;
 use crate::version;
 
@@ -45,6 +46,9 @@ pub enum Command {
     Import(ImportCommand),
     /// Remove the temporary files that crashes left in a served directory, as gateways do regularly
     Sweep(SweepOptions),
+    /// List, prune and restore the versions of objects in buckets that keep them
+    #[command(subcommand)]
+    Versions(VersionsCommand),
     /// Upgrade the on-disk format of a directory that earlier versions served, so that all features
     /// of this version can be used in it. Earlier versions cannot open it afterwards. The upgrade
     /// is optional: without it, everything works as before. Stop all gateways of the directory

@@ -19,6 +19,7 @@ pub mod stat;
 pub mod sweep;
 pub mod top;
 pub mod upgrade;
+pub mod versions;
 
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::num::NonZero;

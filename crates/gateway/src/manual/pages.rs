@@ -214,6 +214,19 @@ pub const PAGES: &[Page] = &[
         see_also: &["slipway-fsck(1)"],
     },
     Page {
+        name: "slipway-versions",
+        description: &[
+            "The commands work on the served directory itself, as the user of the gateways or as root, also while \
+             gateways serve it: each key is changed under the lock that gateways take. They may be killed at any \
+             point, and run again.",
+            "`prune` never removes a current version, nor the newest old version of a key whose file another program \
+             removed. `restore` makes copies, which share their blocks with the old versions where the file system \
+             can do that.",
+        ],
+        sections: &[],
+        see_also: &["slipway-fsck(1)", "slipway-stat(1)"],
+    },
+    Page {
         name: "slipway-upgrade",
         description: &[
             "A version serves every directory that an earlier one served, without this command. What would be read \
