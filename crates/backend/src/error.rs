@@ -42,6 +42,10 @@ pub enum BackendError {
     /// which is for its operator.
     #[error("the file system of the bucket is unsuitable: {0}")]
     BucketUnsuitable(&'static str),
+    /// A server of an older version, which does not know what is asked for, serves the same storage.
+    /// The storage has logged which one.
+    #[error("a server of an older version, which does not know versions, is serving the same directory")]
+    OlderServer,
     /// The bucket is a mount point, which only the server's administrator can remove.
     #[error("the bucket is a mount point")]
     BucketMounted,
@@ -389,6 +393,7 @@ impl BackendError {
             | Self::Contended(_)
             | Self::Unsupported(_)
             | Self::BucketUnsuitable(_)
+            | Self::OlderServer
             | Self::Io { .. } => true,
             Self::NoSuchBucket
             | Self::BucketExists

@@ -290,6 +290,11 @@ fn from_state_of_storage(error: BackendError) -> S3Error {
             "The file system of this bucket cannot hold objects; the server's log says why.",
         )
         .caused_by(what),
+        older @ B::OlderServer => S3Error::with_message(
+            ErrorCode::OperationAborted,
+            "A server of an older version, which would overwrite versions, serves this bucket. Stop it first.",
+        )
+        .caused_by(older),
         internal => S3Error::new(ErrorCode::InternalError).caused_by(internal),
     }
 }

@@ -191,6 +191,11 @@ impl Said {
         self.features.is_some()
     }
 
+    /// True if the tree has a feature.
+    pub fn has(&self, feature: &str) -> bool {
+        self.checked().is_ok_and(|(_, features)| features.iter().any(|known| known == feature))
+    }
+
     /// Returns the contents of [`FILE`], if it exists.
     pub fn noted(&self) -> Option<&str> {
         self.noted.as_ref()?.as_deref().ok()

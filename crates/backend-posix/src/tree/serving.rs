@@ -5,7 +5,11 @@
 //! gateway also has a file with a line about it, and holds that file's lock: after a crash, the
 //! file is left but not locked.
 //!
-//! Builds before 25 November 2026 hold none of these locks.
+//! The line is followed by one with the features of trees that the gateway knows, so that a feature
+//! is not set while a gateway serves the tree that does not know it.
+//!
+//! Builds before 25 November 2026 hold none of these locks, and those before 28 November 2026 name
+//! no features.
 
 use std::path::Path;
 use std::thread;
@@ -31,6 +35,9 @@ use crate::limits::{GATEWAY_LEFT_AGE, GATEWAY_LINE_BYTES_MAX, UPGRADE_PAUSE, UPG
 const FOR_WRITING: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 /// The mode of the files with locks and lines.
 const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// The beginning of the line with the features that a gateway knows.
+const KNOWN: &str = "features: ";
 
 /// The locks that prevent upgrades of a tree, as long as this exists.
 #[derive(Debug)]
@@ -195,7 +202,7 @@ fn write_line(gateways: OwnedFd, line: &str) -> Io<Line> {
     let file = resolve::create(&gateways, &name, flags, MODE)?;
     hand_over(&gateways, &file);
     let line_of_it = Line { gateways, name, file };
-    let text = format!("{}\n", line.replace(char::is_control, " "));
+    let text = format!("{}\n{KNOWN}{}\n", line.replace(char::is_control, " "), known_features().join(" "));
     let locked = try_lock(&line_of_it.file, FlockOperation::NonBlockingLockExclusive)?;
     files::write_all(&line_of_it.file, text.as_bytes(), 0)?;
     if locked { Ok(line_of_it) } else { Err(Errno::WOULDBLOCK) }
@@ -226,6 +233,58 @@ fn is_held(gateways: &OwnedFd, name: &str) -> Io<bool> {
     Ok(try_lock_at(gateways, name, file)?.is_none())
 }
 
+/// Returns the names of the features that this version knows.
+fn known_features() -> Vec<&'static str> {
+    format::FEATURES.iter().map(|(name, _)| *name).collect()
+}
+
+/// Returns the lines of the gateways that serve the tree and do not know a feature, as far as they
+/// can be noticed.
+pub(crate) fn without_feature(root: impl AsFd, feature: &str) -> Io<Vec<String>> {
+    let gateways = match find(&root) {
+        Err(errno) if leads_nowhere(errno) => return Ok(Vec::new()),
+        gateways => gateways?,
+    };
+    let knows = |known: &Option<Vec<String>>| {
+        known.as_ref().is_some_and(|known| known.iter().any(|name| name == feature))
+    };
+    let found = described(&gateways)?.into_iter();
+    Ok(found.filter(|gateway| !knows(&gateway.features)).map(|gateway| gateway.line).collect())
+}
+
+/// A gateway that serves a tree, as its file says.
+struct Described {
+    line: String,
+    /// The features that it knows; `None` for builds that do not name them.
+    features: Option<Vec<String>>,
+}
+
+/// Reads the files of the gateways that run.
+fn described(gateways: &OwnedFd) -> Io<Vec<Described>> {
+    let mut found = Vec::new();
+    for name in names(gateways)? {
+        let held = match is_held(gateways, &name) {
+            // It has ended meanwhile.
+            Err(Errno::NOENT) => false,
+            held => held?,
+        };
+        if !held {
+            continue;
+        }
+        let text = match files::read_own_up_to(gateways, &name, GATEWAY_LINE_BYTES_MAX) {
+            Err(Errno::NOENT) => continue,
+            text => text?,
+        };
+        let text = String::from_utf8_lossy(&text);
+        let mut lines = text.lines();
+        let line = lines.next().unwrap_or_default().trim().to_owned();
+        let features = lines.find_map(|line| line.strip_prefix(KNOWN));
+        let features = features.map(|names| names.split_whitespace().map(str::to_owned).collect());
+        found.push(Described { line, features });
+    }
+    Ok(found)
+}
+
 /// The gateways that prevent an upgrade of a tree.
 #[derive(Debug)]
 pub(crate) enum Holders {
@@ -251,14 +310,7 @@ pub(crate) fn exclude(root: impl AsFd, make: bool) -> Io<Holders> {
     if try_lock(&lock, FlockOperation::NonBlockingLockExclusive)? {
         return Ok(Holders::None(Some(lock)));
     }
-    let mut lines = Vec::new();
-    for name in names(&gateways)? {
-        if is_held(&gateways, &name) == Ok(true) {
-            let text = files::read_own_up_to(&gateways, &name, GATEWAY_LINE_BYTES_MAX)?;
-            lines.push(String::from_utf8_lossy(text.trim_ascii()).into_owned());
-        }
-    }
-    Ok(Holders::Some(lines))
+    Ok(Holders::Some(described(&gateways)?.into_iter().map(|gateway| gateway.line).collect()))
 }
 
 #[cfg(test)]
@@ -312,6 +364,28 @@ mod tests {
         for (path, mode) in [(gateways(&tree), 0o700), (gateways(&tree).join(GATEWAYS_LOCK), 0o600)] {
             assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o077, 0, "{mode:o}");
         }
+    }
+
+    #[test]
+    fn a_gateway_of_an_older_build_is_told_by_its_features() {
+        let (tree, root) = tree();
+        let without = |feature| {
+            let mut lines = without_feature(&root, feature).unwrap();
+            lines.sort();
+            lines
+        };
+        assert_eq!(without(format::VERSIONS), [""; 0], "none was ever there");
+        let _this = serve(tree.path(), Some("this")).unwrap();
+        assert_eq!(without(format::VERSIONS), [""; 0]);
+        assert_eq!(without("time-travel"), ["this"]);
+        // As builds before wrote it.
+        let older = serve(tree.path(), Some("older")).unwrap();
+        let name = &older.line.as_ref().unwrap().name;
+        fs::write(gateways(&tree).join(name), "older\n").unwrap();
+        assert_eq!(without(format::VERSIONS), ["older"]);
+        assert_eq!(lines_of(exclude(&root, true).unwrap()).unwrap(), ["older", "this"]);
+        drop(older);
+        assert_eq!(without(format::VERSIONS), [""; 0]);
     }
 
     #[test]

@@ -24,9 +24,10 @@ use crate::buckets::attributes::{self, Birth, Traits};
 use crate::error::{Fail, Op};
 use crate::limits::DOCUMENTS_FILE_BYTES_MAX;
 use crate::tree::documents::{OF_BUCKETS, Place};
+use crate::tree::format::Said;
 use crate::tree::lock::Lock;
 use crate::tree::store::Store;
-use crate::tree::{features, format};
+use crate::tree::{features, format, serving};
 
 /// A change of a bucket's documents, which include its owner.
 #[derive(Debug)]
@@ -76,6 +77,7 @@ pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
     let _lock = place.lock()?;
     if change.sets(DocumentKind::Versioning) {
         states::unsuitable(store, name)?;
+        refuse_beside_older(store, format::VERSIONS)?;
         features::set(store, &[format::VERSIONS])?;
     }
     strays::finish_create(store, &place, name)?;
@@ -98,6 +100,25 @@ pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
     }
     let time_ns = time_of_record(store, name, &traits)?;
     write(&place, name, contents, Binding::new(time_ns, traits.birth, Birth::of_documents(&place)?))
+}
+
+/// Fails if the tree does not have a feature yet, and a gateway that does not know it is serving
+/// the tree: that would not notice the change.
+fn refuse_beside_older(store: &Store, feature: &str) -> Result<()> {
+    const OPERATION: &str = "look who serves the directory";
+    if Said::read(&store.root).op(OPERATION)?.has(feature) {
+        return Ok(());
+    }
+    let older = serving::without_feature(&store.root, feature).op(OPERATION)?;
+    if older.is_empty() {
+        return Ok(());
+    }
+    tracing::error!(
+        gateways = older.join("; "),
+        "a bucket is not made to keep versions, since gateways of an older version are serving this directory, \
+         which would overwrite versions: stop or replace them, and send the request again"
+    );
+    Err(BackendError::OlderServer)
 }
 
 /// Writes documents; [`BackendError::TooLarge`] if they are larger than a bucket may have.
