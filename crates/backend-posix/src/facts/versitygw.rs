@@ -15,8 +15,8 @@ use flate2::read::GzDecoder;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use s3_types::limits::PARTS_MAX;
-use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag, ObjectMetadata};
+use s3_types::limits::{OBJECT_TAGS_MAX, PARTS_MAX};
+use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag, ObjectMetadata, Tags};
 use serde_json::Value;
 
 use crate::error::Io;
@@ -40,8 +40,12 @@ const CACHE_CONTROL: &str = "cache-control";
 const EXPIRES: &str = "expires";
 const REDIRECT: &str = "website-redirect-location";
 
+const TAGS: &str = "X-Amz-Tagging";
+/// The attribute of a file that stands for a delete marker.
+const DELETE_MARKER: &str = "delete-marker";
+
 /// The attributes that have a place in our records.
-const CARRIED: [&str; 11] = [
+const CARRIED: [&str; 12] = [
     ETAG,
     CHECKSUMS,
     METADATA,
@@ -53,14 +57,14 @@ const CARRIED: [&str; 11] = [
     CACHE_CONTROL,
     EXPIRES,
     REDIRECT,
+    TAGS,
 ];
 /// The attributes that have no place in our records yet, with their meaning.
-const NOT_CARRIED: [(&str, &str); 13] = [
-    ("X-Amz-Tagging", "tags"),
+const NOT_CARRIED: [(&str, &str); 12] = [
     ("object-retention", "retention"),
     ("object-legal-hold", "legal hold"),
     ("version-id", "version id"),
-    ("delete-marker", "delete marker"),
+    (DELETE_MARKER, "delete marker"),
     ("acl", "ACL"),
     ("ownership", "ownership controls"),
     ("policy", "policy"),
@@ -147,6 +151,8 @@ pub(crate) struct Attributes {
     pub checksum: Option<Checksum>,
     pub metadata: ObjectMetadata,
     pub parts: Option<Arc<[ObjectPart]>>,
+    /// The tags; `None` if they are none that S3 allows.
+    pub tags: Option<Tags>,
 }
 
 impl Attributes {
@@ -187,6 +193,7 @@ impl Attributes {
             checksum: get(CHECKSUMS)?.and_then(|json| checksum(&json)),
             metadata,
             parts: get(PARTS)?.and_then(|packed| parts(&packed)),
+            tags: get(TAGS)?.map_or_else(|| Some(Tags::default()), |json| tags(&json)),
         }))
     }
 
@@ -196,10 +203,12 @@ impl Attributes {
         etag: Option<&ETag>,
         metadata: &ObjectMetadata,
         parts: Option<&[ObjectPart]>,
+        tags: &Tags,
     ) -> bool {
         let same = |(theirs, ours): (Option<&str>, Option<&str>)| theirs.is_none() || theirs == ours;
         etag == Some(&self.etag)
             && (self.parts.is_none() || self.parts.as_deref() == parts)
+            && self.tags.as_ref().is_none_or(|theirs| theirs.is_empty() || theirs == tags)
             && self.metadata.headers().into_iter().zip(metadata.headers()).all(same)
             && self.metadata.user.iter().all(|pair| metadata.user.contains(pair))
     }
@@ -216,12 +225,14 @@ impl Attributes {
     }
 }
 
-/// Returns the names of attributes that our record replaces. The ETag's comes last, so that it is
-/// also removed last: as long as it exists, an interrupted import has left attributes.
-pub(crate) fn carried(names: &[String]) -> impl Iterator<Item = &String> {
+/// Returns the names of attributes that our record replaces; the tags' only if `tags` is true. The
+/// ETag's comes last, so that it is also removed last: as long as it exists, an interrupted import
+/// has left attributes.
+pub(crate) fn carried(names: &[String], tags: bool) -> impl Iterator<Item = &String> {
     let mut carried: Vec<_> = names
         .iter()
         .filter(|name| CARRIED.contains(&name.as_str()) || name.starts_with(OLD_METADATA))
+        .filter(|name| tags || *name != TAGS)
         .collect();
     carried.sort_by_key(|name| *name == ETAG);
     carried.into_iter()
@@ -231,6 +242,18 @@ pub(crate) fn carried(names: &[String]) -> impl Iterator<Item = &String> {
 pub(crate) fn not_carried(names: &[String]) -> Vec<&'static str> {
     let has = |name: &str| names.iter().any(|found| found == name);
     NOT_CARRIED.into_iter().filter(|(name, _)| has(name)).map(|(_, what)| what).collect()
+}
+
+/// True if a file stands for a delete marker.
+pub(crate) fn is_delete_marker(names: &[String]) -> bool {
+    names.iter().any(|name| name == DELETE_MARKER)
+}
+
+/// Reads tags, which are a JSON map; `None` if they are none that S3 allows.
+fn tags(json: &[u8]) -> Option<Tags> {
+    let Ok(Value::Object(map)) = serde_json::from_slice(json) else { return None };
+    let tags = map.into_iter().map(|(key, value)| Some((key.into(), value.as_str()?.into())));
+    Tags::new(tags.collect::<Option<Vec<_>>>()?, OBJECT_TAGS_MAX).ok()
 }
 
 /// Removes an attribute of a file.
@@ -393,7 +416,8 @@ mod tests {
             ("mp-metadata", br#"{"parts":[5,3]}"#),
         ]);
         let (metadata, etag) = (ObjectMetadata::default(), ETag::Opaque("x".into()));
-        assert_eq!(found, Some(Attributes { etag, checksum: None, metadata, parts: None }));
+        let tags = Some(Tags::default());
+        assert_eq!(found, Some(Attributes { etag, checksum: None, metadata, parts: None, tags }));
         assert_eq!(parts(br#"{"parts":[5]}"#).map(|parts| parts.len()), Some(1));
         assert_eq!(parts(&gzip(&format!("{{\"x\":\"{}\"}}", " ".repeat(8 << 20)))), None);
     }

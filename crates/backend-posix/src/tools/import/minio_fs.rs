@@ -14,7 +14,7 @@ use backend::{ObjectPart, Result};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use s3_types::limits::PARTS_MAX;
-use s3_types::{BucketName, ETag, ObjectMetadata};
+use s3_types::{BucketName, ETag, ObjectMetadata, Tags};
 use serde::Deserialize;
 
 use super::proof;
@@ -240,7 +240,8 @@ fn parse(bytes: &[u8]) -> Result<Meta, Unusable> {
         user: user.collect(),
     };
     let etag = header("etag").map(|etag| ETag::parse(&etag)).ok_or(Unusable::NoETag)?;
-    let attributes = Attributes { etag, checksum: None, metadata, parts: parts(file.parts) };
+    let parts = parts(file.parts);
+    let attributes = Attributes { etag, checksum: None, metadata, parts, tags: Some(Tags::default()) };
     let left = NOT_CARRIED.into_iter().filter(|(name, _)| has(name)).map(|(_, what)| what).collect();
     Ok(Meta { attributes, left })
 }

@@ -58,12 +58,12 @@ pub(super) fn record(
         }
     };
     // Of theirs, what was not proven is not believed.
-    let Attributes { etag, checksum: _, metadata, parts } = theirs;
+    let Attributes { etag, checksum: _, metadata, parts, tags } = theirs;
     let content =
         ObjectContent { stamp: None, etag: Some(etag), checksum, metadata, parts, unknown: Unknown::none() };
     Ok(Ok(ObjectRecord {
         content,
-        attached: Attached::none(),
+        attached: Attached::requested(tags.unwrap_or_default()),
         version: None,
         upload_id: None,
         overflow: None,

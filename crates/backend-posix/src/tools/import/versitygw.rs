@@ -29,6 +29,10 @@ use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 use crate::write::key_lock;
 
+/// What is said of a file that stands for a delete marker.
+const DELETE_MARKER: &str = "not imported: a delete marker; its key is deleted to versitygw, but the file is served as an \
+    empty object: remove it, unless its older versions are still needed there";
+
 /// versitygw's own directory at the top of a bucket.
 const TEMPORARY: &str = ".sgwtmp";
 
@@ -116,13 +120,16 @@ impl Import<'_> {
             None => Some(Source::File(directory.fd.as_fd())),
         };
         if let Some(source) = source {
-            self.report_left("", &source.names().op("read attributes")?);
+            self.report_left("", &source.names().op("read attributes")?, true);
         }
         Ok(())
     }
 
-    fn report_left(&self, path: &str, names: &[String]) {
-        let left = versitygw::not_carried(names);
+    fn report_left(&self, path: &str, names: &[String], tags: bool) {
+        let mut left = versitygw::not_carried(names);
+        if !tags {
+            left.push("tags, which are none that S3 allows");
+        }
         if !left.is_empty() {
             self.reporter.report(path, Imported::Left(format!("not imported: {}", left.join(", "))));
         }
@@ -148,32 +155,36 @@ impl Import<'_> {
             if let (Some(theirs), Some(record)) = (theirs, file.raw_record()?.record()) {
                 let whole = records::complete(bucket, &record).op("read a record")?.known();
                 let same = |whole: ObjectRecord| {
-                    let content = &whole.content;
-                    theirs.are_in(content.etag.as_ref(), &content.metadata, content.parts.as_deref())
+                    let (content, tags) = (&whole.content, &whole.attached.tags);
+                    theirs.are_in(content.etag.as_ref(), &content.metadata, content.parts.as_deref(), tags)
                 };
-                self.remove_rest(&own, whole.is_some_and(same), &names)?;
+                self.remove_rest(&own, whole.is_some_and(same), (&names, theirs.tags.is_some()))?;
             }
             return Ok(standing);
         }
         let Some(theirs) = theirs else { return Ok(Some(Imported::Foreign)) };
+        if versitygw::is_delete_marker(&names) {
+            return Ok(Some(Imported::Left(DELETE_MARKER.to_owned())));
+        }
+        let has_tags = theirs.tags.is_some();
         let record = match proof::record(&mut file, theirs, self.options.trust_etags, self.progress)? {
             Ok(record) => record,
             Err(why) => return Ok(Some(Imported::Stale(why))),
         };
-        self.report_left(&path, &names);
+        self.report_left(&path, &names, has_tags);
         if self.options.dry_run {
             return Ok(Some(Imported::Done));
         }
         if !file.adopt(|old| proof::imported(&record, old))? {
             return Ok(Some(Imported::Changed));
         }
-        self.remove_attributes(&own, &names)?;
+        self.remove_attributes(&own, (&names, has_tags))?;
         Ok(Some(Imported::Done))
     }
 
-    fn remove_attributes(&self, file: &OwnedFd, names: &[String]) -> Result<()> {
+    fn remove_attributes(&self, file: &OwnedFd, (names, tags): (&[String], bool)) -> Result<()> {
         if !self.options.keep_attributes && self.sidecar.is_none() {
-            for name in versitygw::carried(names) {
+            for name in versitygw::carried(names, tags) {
                 versitygw::remove(file, name).op("remove an attribute")?;
             }
         }
@@ -182,7 +193,7 @@ impl Import<'_> {
 
     /// Removes the attributes that an interrupted import left. Attributes that differ from the
     /// record were written later, and stay.
-    fn remove_rest(&self, file: &OwnedFd, is_in_record: bool, names: &[String]) -> Result<()> {
+    fn remove_rest(&self, file: &OwnedFd, is_in_record: bool, names: (&[String], bool)) -> Result<()> {
         if !self.options.dry_run && is_in_record {
             self.remove_attributes(file, names)?;
         }
@@ -201,6 +212,7 @@ impl Import<'_> {
         let Some(source) = self.source(&own, path)? else { return Ok(None) };
         let names = source.names().op("read attributes")?;
         let Some(theirs) = Attributes::read(&source).op("read attributes")? else { return Ok(None) };
+        let has_tags = theirs.tags.is_some();
         let time_ns = i64::try_from(file_info::stat(&own)?.stamp.modified_ns).ok();
         let digests = Digester::new(Some(DEFAULT_CHECKSUM), ETagSource::Md5).finish();
         if !record::fits(&theirs.metadata) {
@@ -216,8 +228,10 @@ impl Import<'_> {
             let old = raw.record();
             if let Some(record) = old.as_ref().filter(|record| record.object) {
                 let whole = records::complete(bucket, record).op("read a record")?.known();
-                let same = |whole: DirectoryRecord| theirs.are_in(whole.etag.as_ref(), &whole.metadata, None);
-                self.remove_rest(&own, whole.is_some_and(same), &names)?;
+                let same = |whole: DirectoryRecord| {
+                    theirs.are_in(whole.etag.as_ref(), &whole.metadata, None, &whole.attached.tags)
+                };
+                self.remove_rest(&own, whole.is_some_and(same), (&names, has_tags))?;
                 return Ok(Some(Imported::Known));
             }
             if lock.is_none() {
@@ -225,16 +239,16 @@ impl Import<'_> {
             }
             let made = old.is_some_and(|record| record.made);
             let metadata = theirs.metadata.clone();
-            let attached = Attached::none();
+            let attached = Attached::requested(theirs.tags.clone().unwrap_or_default());
             let record = DirectoryRecord::of_object(made, time_ns, digests.clone(), metadata, attached);
             records::put_of_directory(bucket, directory, &record).map(|()| None)
         })?;
         if known.is_some() {
             return Ok(known);
         }
-        self.report_left(path, &names);
+        self.report_left(path, &names, has_tags);
         if !self.options.dry_run {
-            self.remove_attributes(&own, &names)?;
+            self.remove_attributes(&own, (&names, has_tags))?;
         }
         Ok(Some(Imported::Done))
     }

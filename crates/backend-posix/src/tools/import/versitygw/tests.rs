@@ -71,13 +71,17 @@ fn objects_keep_what_they_had() {
     }
     let scene = Scene::new();
     let path = file(&scene, "a/b", b"bytes");
-    set(&path, "X-Amz-Tagging", "{}");
+    set(&path, "X-Amz-Tagging", r#"{"colour":"blue","place":""}"#);
+    set(&path, "object-retention", "{}");
     let dry = ImportOptions { dry_run: true, ..PLAIN };
     let expected = ["Left", "Done"].map(str::to_owned).to_vec();
     assert_eq!(run(&scene, &dry)["a/b"], expected);
     assert_eq!(record::peek(fs::File::open(&path).unwrap()).unwrap(), Reading::<ObjectRecord>::Nothing);
     assert_eq!(run(&scene, &PLAIN)["a/b"], expected);
     let opened = open_object(&scene.store, &scene.name, &KeyPath::of("a/b")).unwrap();
+    let tags = [("colour", "blue"), ("place", "")];
+    let tags = tags.map(|(key, value)| (key.into(), value.into())).to_vec();
+    assert_eq!(opened.attached.tags, s3_types::Tags::new(tags, 10).unwrap());
     let attributes = opened.attributes;
     assert_eq!((attributes.etag, attributes.checksum), (digests(b"bytes").etag, digests(b"bytes").checksum));
     assert_eq!(attributes.metadata.content_type.as_deref(), Some("text/x-peer"));
@@ -85,6 +89,23 @@ fn objects_keep_what_they_had() {
     // What has no place in a record stays.
     assert_eq!(attributes_left(&path), 1);
     assert_eq!(run(&scene, &PLAIN)["a/b"], outcome("Known"));
+}
+
+#[test]
+fn tags_that_s3_does_not_allow_and_delete_markers_are_left() {
+    if crate::testing::fixture::skips_without_attributes("versitygw's attributes are") {
+        return;
+    }
+    let scene = Scene::new();
+    let path = file(&scene, "a", b"bytes");
+    set(&path, "X-Amz-Tagging", r#"{"colour":7}"#);
+    assert_eq!(run(&scene, &PLAIN)["a"], ["Left", "Done"].map(str::to_owned).to_vec());
+    assert_eq!(attributes_left(&path), 1);
+    let path = file(&scene, "b", b"");
+    set(&path, "delete-marker", "");
+    let before = attributes_left(&path);
+    assert_eq!(run(&scene, &PLAIN)["b"], outcome("Left"));
+    assert_eq!(attributes_left(&path), before);
 }
 
 /// An import removes the attributes that a killed one left, but none that were written since.
