@@ -8,9 +8,16 @@ round. At the end, all versions are listed, and one chain alone.
 
     cargo build --release && bench/versions.py --dir /mnt/x
     bench/versions.py --durability full --check      # exit status 1 if a PUT takes more than 1.3 times the CPU time
+
+With --pages, what a page of 1000 takes of many versions of one key, and of many keys with three versions each, at the
+beginning, in the middle and near the end; then deletes of the newest versions of the one key, by their ids. The versions
+are hard links to those of one key, with records, made beside the server: use a file system that allows many links (tmpfs).
+
+    bench/versions.py --pages 1000 1000000 --dir /dev/shm
 """
 
 import argparse
+import os
 import pathlib
 import statistics
 import tempfile
@@ -49,6 +56,102 @@ def pages(client: Client, prefix: str) -> tuple[int, float]:
         marks = {mark: text.split(f"<{name}>")[1].split("<")[0] for mark, name in names.items()}
 
 
+def page_ms(client: Client, rounds: int, bucket: str, marks: dict[str, str]) -> float:
+    """How long a page takes, in ms: the median of some."""
+    times = []
+    for _ in range(rounds):
+        start = time.monotonic()
+        text = client.send("GET", f"/{bucket}", {"versions": "", **marks}).decode()
+        times.append((time.monotonic() - start) * 1e3)
+        assert text.count("<Version>") > 0, text[:500]
+    return statistics.median(times)
+
+
+def templates(client: Client, tree: pathlib.Path, bucket: str, key: str) -> list[pathlib.Path]:
+    """The files of three versions of a key, from the oldest, the current one last."""
+    for _ in range(3):
+        client.send("PUT", f"/{bucket}/{key}", None, b"x" * 1024)
+        # The orders between are for the links.
+        time.sleep(0.1)
+    chain = tree / bucket / ".slipway/versions" / key
+    return [*sorted(chain.iterdir()), tree / bucket / key]
+
+
+def name(order: int) -> str:
+    return f".slipway,v{order:016x}"
+
+
+def one_key(client: Client, tree: pathlib.Path, count: int) -> list[int]:
+    """Makes a key with many versions; their orders, from the oldest."""
+    client.send("PUT", "/one")
+    client.send("PUT", "/one", {"versioning": ""}, ENABLED)
+    oldest, newer, _ = templates(client, tree, "one", "key")
+    first, last = (int(path.name.removeprefix(".slipway,v"), 16) for path in (oldest, newer))
+    # A record counts for a name whose order is not less than its own.
+    step = (last - first) // count & ~1
+    assert step >= 2, "the versions are too close together"
+    orders = [first + step * number for number in range(1, count - 2)]
+    for order in orders:
+        os.link(oldest, oldest.with_name(name(order)))
+    return [first, *orders, last]
+
+
+def many_keys(client: Client, tree: pathlib.Path, count: int) -> None:
+    """Makes keys with three versions each."""
+    client.send("PUT", "/many")
+    client.send("PUT", "/many", {"versioning": ""}, ENABLED)
+    *olds, current = templates(client, tree, "many", "key0000000")
+    chains, bucket = olds[0].parent.parent, current.parent
+    for number in range(1, count):
+        chain = chains / f"key{number:07}"
+        chain.mkdir(mode=0o700)
+        for old in olds:
+            os.link(old, chain / old.name)
+        os.link(current, bucket / chain.name)
+
+
+def measure_shape(client: Client, rounds: int, bucket: str, marks: list[dict[str, str]]) -> str:
+    """How long pages of a bucket take: the first of all, and those at the beginning, in the middle and near the end."""
+    begun = time.monotonic()
+    client.send("GET", f"/{bucket}", {"versions": ""})
+    first = (time.monotonic() - begun) * 1e3
+    beginning, middle, end = (page_ms(client, rounds, bucket, mark) for mark in ({}, *marks))
+    return (
+        f"the first page {first:.0f} ms; later a page of 1000 at the beginning {beginning:.1f} ms, "
+        f"in the middle {middle:.1f} ms, near the end {end:.1f} ms"
+    )
+
+
+def measure_pages(options: argparse.Namespace, count: int) -> None:
+    with (
+        tempfile.TemporaryDirectory(prefix="slipway-versions-", dir=options.dir) as work,
+        server(options, pathlib.Path(work)) as (host, _),
+    ):
+        client, tree = Client(host), pathlib.Path(work) / "data"
+        orders = one_key(client, tree, count)
+        spots = (count // 2, count - 400)
+        marks = [{"key-marker": "key", "version-id-marker": f"{orders[count - 1 - at]:016x}"} for at in spots]
+        print(
+            f"{count} versions of one key: {measure_shape(client, options.rounds, 'one', marks)}", flush=True
+        )
+        current = client.send("GET", "/one", {"versions": "", "max-keys": "1"}).decode()
+        ids = [current.split("<VersionId>")[1].split("<")[0]]
+        ids += [f"{order:016x}" for order in orders[: -options.deletes : -1]]
+        begun = time.monotonic()
+        for version in ids:
+            client.send("DELETE", "/one/key", {"versionId": version})
+        spent = (time.monotonic() - begun) * 1e3 / len(ids)
+        print(
+            f"{count} versions of one key: a delete of the current one by its id {spent:.2f} ms", flush=True
+        )
+        many_keys(client, tree, count)
+        marks = [{"key-marker": f"key{at:07}"} for at in spots]
+        print(
+            f"{count} keys with three versions: {measure_shape(client, options.rounds, 'many', marks)}",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
@@ -60,8 +163,16 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=100, help="objects in each bucket")
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--check", action="store_true", help=f"exit status 1 above {LIMIT} times for a PUT")
+    parser.add_argument(
+        "--pages", type=int, nargs="+", metavar="VERSIONS", help="measure pages of so many instead"
+    )
+    parser.add_argument("--deletes", type=int, default=200, help="versions that are deleted with --pages")
     options = parser.parse_args()
     options.null = False
+    if options.pages:
+        for count in options.pages:
+            measure_pages(options, count)
+        return
     found = {(method, bucket): [] for method in BODIES for bucket in BUCKETS}
     with (
         tempfile.TemporaryDirectory(prefix="slipway-versions-", dir=options.dir) as work,

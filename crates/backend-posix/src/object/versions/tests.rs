@@ -28,7 +28,7 @@ fn put_as(scene: &Scene, key: &str, body: &[u8], versioning: Versioning) -> Resu
 fn put_as_early(scene: &Scene, key: &str, body: &[u8], id: u64) -> Published {
     let target = target(scene, key, Versioning::Enabled);
     let mut stage = target.stage(&scene.store).unwrap();
-    stage.staged.append(&[Bytes::copy_from_slice(body)]).unwrap();
+    stage.staged.append(&[bytes::Bytes::copy_from_slice(body)]).unwrap();
     let mut record = record_of(body);
     record.version = target.new_version().unwrap().map(|version| version.given(Some(id)));
     let sealed = stage.staged.seal(&stage.bucket, None, record).unwrap();
