@@ -11,14 +11,16 @@ import pytest
 from faults import state
 from fixtures import answers, packed
 
-from support import checksums, expect
+from support import checksums, expect, xml
 from support.bucket import Bucket
 from support.data import PART
 from support.server import RECORDS, Server
 from support.tools import findings, md5, run, stat, sweep
 
 TREES = Path(__file__).parent / "fixtures" / "trees"
-WHOLE = sorted(path.stem for path in TREES.glob("*.json") if not path.stem.endswith("-crashed"))
+WHOLE = sorted(path.stem for path in TREES.glob("*.json") if path.stem.count("-") == 1)
+# The first is of the build that was the first with VERSION.
+VERSIONED = sorted(path.stem for path in TREES.glob("*-versions.json"))
 CRASHED = [
     (path.stem, name)
     for path in sorted(TREES.glob("*-crashed.json"))
@@ -292,6 +294,63 @@ def test_tools_take_an_old_tree(name, tmp_path):
     # The file of another program, and the one that was changed.
     assert run("rehash", tree).splitlines()[-1].startswith("2 rehashed, "), said
     assert findings(tree) == []
+
+
+@pytest.mark.parametrize("as_a_copy", [False, True])
+@pytest.mark.parametrize("name", VERSIONED)
+def test_old_versions_are_what_they_were(name, as_a_copy, make_server, tmp_path):
+    """Restored, too: then their bucket's documents name another directory."""
+    tree = unpack(name, tmp_path / "tree", as_a_copy=as_a_copy)
+    packed_names = [json.loads(line)["path"] for line in (TREES / f"{name}.tree").read_text().splitlines()]
+    assert any(path.startswith("kept/.slipway/versions/") for path in packed_names)
+    assert without_companions(findings(tree)) == []
+    server = serve(make_server, name, tree)
+    bucket = Bucket(server, "kept")
+    said = told(name)["buckets"]["kept"]
+    assert answers.of_versions(bucket) == said
+    assert {kind for entry in said for kind in entry} >= {"version", "marker"}
+    assert any(entry.get("tags", {}).get("TagSet") for entry in said)
+    sweep(tree)
+    assert answers.of_versions(bucket) == said
+    assert without_companions(findings(tree)) == []
+
+
+def key_of(entry: dict) -> str:
+    """The key of one of `answers.of_versions`."""
+    return (entry.get("version") or entry["marker"])["Key"]
+
+
+def without_companions(found: list[str]) -> list[str]:
+    """What fsck finds, but for overflow files: it does not know of those of old versions."""
+    return [finding for finding in found if not finding.startswith("companion-orphaned")]
+
+
+@pytest.mark.parametrize("name", VERSIONED)
+def test_old_versions_are_written_to(name, make_server, tmp_path):
+    """Each key gets a version more, and gives back all that it had."""
+    tree = unpack(name, tmp_path / "tree")
+    bucket = Bucket(serve(make_server, name, tree), "kept")
+    enabled = xml.element("VersioningConfiguration", Status="Enabled").encode()
+    expect.ok(bucket.raw.put(bucket.path(), enabled, query={"versioning": ""}))
+
+    def versions() -> list[dict]:
+        """Without the key whose newest marker nobody made: that does not come back."""
+        return [entry for entry in answers.of_versions(bucket) if key_of(entry) != "removed"]
+
+    before = versions()
+    keys = dict.fromkeys(map(key_of, answers.of_versions(bucket)))
+    news = [(key, bucket.put(key, b"new " + key.encode()).headers["x-amz-version-id"]) for key in keys]
+    assert all(bucket.read(key) == b"new " + key.encode() for key in keys)
+    assert len(versions()) == len(before) + len(keys) - 1
+    for key, version in news:
+        assert bucket.delete(key, query={"versionId": version}).status == 204
+    assert versions() == before
+    while left := answers.of_versions(bucket):
+        entry = left[0].get("version") or left[0]["marker"]
+        assert bucket.delete(key_of(left[0]), query={"versionId": entry["VersionId"]}).status == 204
+        assert len(answers.of_versions(bucket)) < len(left)
+    assert findings(tree) == []
+    assert bucket.raw.delete(bucket.path()).status == 204
 
 
 @pytest.mark.parametrize("name", ["23d2703-xattr", "251fcc5-xattr", "251fcc5-sidecar"])
