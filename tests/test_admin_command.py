@@ -7,14 +7,13 @@ import uuid
 from pathlib import Path
 
 import pytest
-from botocore.exceptions import ClientError
 
+from support.admin import FAILED, Admin, code_or_none, facts, key_in, profile, rows
 from support.identities import ROOT, allow, client, code_of, master_key, policy
 from support.server import KEYS, NOBODY, SIDECARS, binary
 from support.transports import make_certificate
 from support.wire import poll
 
-REFUSED, FAILED = 1, 2
 # A trust policy.
 TRUST = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"AWS": "*"}}
 
@@ -34,60 +33,9 @@ def home(server, tmp_path) -> Path:
     return folder.parent
 
 
-def profile(name: str, key: tuple) -> str:
-    return f"[{name}]\naws_access_key_id = {key[0]}\naws_secret_access_key = {key[1]}\n"
-
-
-class Admin:
-    """Runs the command with a home, and nothing else of AWS in the environment."""
-
-    def __init__(self, home: Path, **environment: str) -> None:
-        mine = {
-            name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "SLIPWAY_"))
-        }
-        self.environment = mine | {"HOME": str(home)} | environment
-
-    def run(self, *words: str, given: str = "") -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [binary(), "admin", *words],
-            input=given,
-            capture_output=True,
-            text=True,
-            env=self.environment,
-            timeout=60,
-            check=False,
-        )
-
-    def __call__(self, *words: str, given: str = "") -> str:
-        done = self.run(*words, given=given)
-        assert (done.returncode, done.stderr) == (0, ""), done
-        return done.stdout
-
-    def json(self, *words: str, given: str = ""):
-        return json.loads(self("--json", *words, given=given))
-
-    def refused(self, *words: str, given: str = "", status: int = REFUSED) -> str:
-        done = self.run(*words, given=given)
-        assert (done.returncode, done.stdout) == (status, ""), done
-        return done.stderr.removeprefix("slipway: ").rstrip()
-
-
 @pytest.fixture
 def admin(home) -> Admin:
     return Admin(home)
-
-
-def rows(text: str) -> list[list[str]]:
-    return [line.split() for line in text.splitlines()]
-
-
-def facts(text: str) -> dict[str, str]:
-    pairs = (line.split("  ", 1) for line in text.splitlines() if "  " in line)
-    return {name: value.strip() for name, value in pairs}
-
-
-def key_in(made: dict) -> tuple:
-    return (made["AccessKeyId"], made["SecretAccessKey"], None)
 
 
 class TestUsers:
@@ -594,11 +542,3 @@ def test_whom_a_user_is_on_the_file_system(make_server, tmp_path):
     admin = Admin(tmp_path, AWS_ENDPOINT_URL=server.endpoint, **root)
     assert "500:100" in admin("user", "set-posix", "ann", "500:100")
     assert "InvalidInput" in admin.refused("user", "set-posix", "ann", "0:0")
-
-
-def code_or_none(call, **members) -> str | None:
-    try:
-        call(**members)
-    except ClientError as error:
-        return error.response["Error"]["Code"]
-    return None

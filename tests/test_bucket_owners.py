@@ -4,8 +4,8 @@ import json
 
 import pytest
 from test_admin import done, new_account, refusal, text
-from test_admin_command import Admin, code_or_none, rows
 
+from support.admin import Admin, code_or_none, rows
 from support.identities import ROOT, allow, client, code_of, master_key, new_user, policy
 from support.wire import poll
 

@@ -4,9 +4,9 @@ import os
 
 import pytest
 from test_admin import done, refusal, text
-from test_admin_command import Admin, facts
 from test_openid import assume, idp, new_role, one, program, provide, refused  # noqa: F401
 
+from support.admin import Admin, facts
 from support.identities import ROOT, allow, client, code_of, error_of, key_of, master_key, new_user
 from support.openid import fresh_claims
 from support.server import KEYS, SIDECARS

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from test_admin import done, key_in, new_account, ours, refusal, text
-from test_admin_command import Admin, facts
 
+from support.admin import Admin, facts
 from support.identities import (
     ROOT,
     allow,

@@ -3,8 +3,8 @@
 import time
 
 import pytest
-from test_admin_command import Admin
 
+from support.admin import Admin
 from support.identities import (
     ROOT,
     allow,
