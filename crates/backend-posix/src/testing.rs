@@ -66,13 +66,13 @@ pub(crate) fn many_parts() -> Arc<[ObjectPart]> {
 
 /// The record of an object that was put in one piece.
 pub(crate) fn record_of(body: &[u8]) -> ObjectRecord {
-    ObjectRecord::of_bytes(digests(body), ObjectMetadata::default(), Attached::none())
+    ObjectRecord::of_bytes(digests(body), ObjectMetadata::default(), Attached::none(), None)
 }
 
 /// The record of an object that was put in parts.
 pub(crate) fn of_parts(etag: ETag, parts: Arc<[ObjectPart]>) -> ObjectRecord {
     let digests = Digests { etag, checksum: None };
-    let mut record = ObjectRecord::of_bytes(digests, ObjectMetadata::default(), Attached::none());
+    let mut record = ObjectRecord::of_bytes(digests, ObjectMetadata::default(), Attached::none(), None);
     record.content.parts = Some(parts);
     record
 }

@@ -162,7 +162,7 @@ impl Chain {
     /// Returns the newest delete marker, if the key has one.
     pub fn marker(&self, bucket: &Bucket<'_>) -> Result<Option<Old>, Fail> {
         let record = self.record(bucket, Entry::Deleted)?.and_then(|(record, _)| record.version);
-        Ok(record.map(|Version { order, id, .. }| Old { order, id }))
+        Ok(record.map(|Version { order, id, is_marker: _ }| Old { order, id }))
     }
 
     /// Returns the newest version of a key that has no file; `None` if it never had any.
@@ -202,7 +202,7 @@ impl Chain {
             read => read.attempt("read the record of an old version")?,
         };
         let record = record.opened(|| files::path_of(&*self.directory.fd).join(&name))?;
-        let record = record.unwrap_or_else(ObjectRecord::of_assembly);
+        let record = record.unwrap_or_else(ObjectRecord::of_foreign);
         let is_version = match (entry, record.version) {
             (Entry::Deleted, version) => version.is_some_and(|version| version.is_marker),
             // Without a record, it is a file that another program made.

@@ -231,8 +231,7 @@ fn put_marker(bucket: &Bucket<'_>, chain: &Chain, version: Version) -> Result<()
     }
     let directory = &*chain.directory.fd;
     let name = scattered_name();
-    let mut record = ObjectRecord::of_assembly();
-    record.version = Some(version);
+    let record = ObjectRecord::of_marker(version);
     let written = as_self(|| {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::openat(directory, &*name, flags, Mode::from_raw_mode(0o600))?;

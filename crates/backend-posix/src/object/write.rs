@@ -92,8 +92,7 @@ impl Destination for NewObject {
             let now = target.publish_empty_directory(store, (digests, metadata.clone(), attached))?;
             return Ok(Stamp { size_bytes: 0, modified_ns: i128::from(now) }.into());
         };
-        let mut record = ObjectRecord::of_bytes(digests, metadata.clone(), attached);
-        record.version = version;
+        let record = ObjectRecord::of_bytes(digests, metadata.clone(), attached, version);
         let sealed = staged.seal_for_name(&bucket, target.owner, record)?;
         target.publish(bucket, directory, sealed)
     }

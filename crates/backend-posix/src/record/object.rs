@@ -57,9 +57,14 @@ impl ObjectContent {
     /// Makes the content of a file with this stamp about whose bytes nothing else is known: it
     /// stays a foreign file.
     pub fn of_foreign(stamp: Stamp) -> Self {
-        let mut content = Self::blank();
-        content.stamp = Some(stamp);
-        content
+        Self {
+            stamp: Some(stamp),
+            etag: None,
+            checksum: None,
+            metadata: ObjectMetadata::default(),
+            parts: None,
+            unknown: Unknown::none(),
+        }
     }
 
     /// Makes the content of an object about whose bytes nothing is known.
@@ -89,15 +94,35 @@ impl ObjectContent {
 }
 
 impl ObjectRecord {
-    /// Makes the record of an object whose bytes came in one piece.
-    pub fn of_bytes(digests: Digests, metadata: ObjectMetadata, attached: Attached) -> Self {
+    /// Makes the record of an object whose bytes came in one piece. `version` is the version that
+    /// it will be of its key, if versions are kept.
+    pub fn of_bytes(
+        digests: Digests,
+        metadata: ObjectMetadata,
+        attached: Attached,
+        version: Option<Version>,
+    ) -> Self {
         let content = ObjectContent::of_bytes(digests, metadata);
-        Self { content, attached, version: None, upload_id: None, overflow: None }
+        Self { content, attached, version, upload_id: None, overflow: None }
     }
 
-    /// Makes the record of a file that is not yet an object.
+    /// Makes the record of a delete marker, which has no bytes and nothing attached.
+    pub fn of_marker(version: Version) -> Self {
+        let content = ObjectContent::blank();
+        Self { content, attached: Attached::none(), version: Some(version), upload_id: None, overflow: None }
+    }
+
+    /// Makes the record that stands for that of a file which has none.
+    pub fn of_foreign() -> Self {
+        let content = ObjectContent::blank();
+        Self { content, attached: Attached::none(), version: None, upload_id: None, overflow: None }
+    }
+
+    /// Makes the record of a file that is not yet an object: it gets its own record when it is
+    /// published.
     pub fn of_assembly() -> Self {
-        Self::blank()
+        let content = ObjectContent::blank();
+        Self { content, attached: Attached::none(), version: None, upload_id: None, overflow: None }
     }
 
     /// Returns the attributes of the file with the stamp `stamp`; `None` if the record has no ETag.

@@ -3,7 +3,9 @@
 use backend::{BackendError, CompleteUpload, ObjectPart, Result, WriteReceipt};
 use kernel_calls::acting::is_acting;
 use s3_types::limits::{OBJECT_BYTES_MAX, PART_BYTES_MIN};
-use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, CompletedPart, ETag};
+use s3_types::{
+    Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, CompletedPart, Digests, ETag,
+};
 
 use super::gather::{Gathered, gather};
 use super::in_progress::{Upload, UploadName, is_own};
@@ -111,9 +113,10 @@ fn publish(
         check_whole(given, checksum.as_ref())?;
     }
     let etag = multipart_etag(parts.iter().map(|part| &part.etag));
-    let mut record = object_record(complete, upload, &parts, etag.clone(), checksum);
-    record.version = target.new_version()?.map(|version| version.given(upload.record.version_id));
-    let version = record.version.and_then(Version::text);
+    let digests = Digests { etag: etag.clone(), checksum };
+    let made = target.new_version()?.map(|version| version.given(upload.record.version_id));
+    let record = object_record(complete, upload, &parts, digests, made);
+    let version = made.and_then(Version::text);
     let mut sealed = stage.staged.seal(&stage.bucket, target.owner, record)?;
     let last_modified = file_info::timestamp(sealed.stamp.modified_ns);
     let receipt = WriteReceipt { etag, checksum, last_modified, size_bytes, version };
@@ -146,8 +149,8 @@ fn object_record(
     complete: &Complete,
     upload: &Upload,
     parts: &[Part],
-    etag: ETag,
-    checksum: Option<Checksum>,
+    digests: Digests,
+    version: Option<Version>,
 ) -> ObjectRecord {
     // What is not understood goes with the upload.
     let UploadRecord {
@@ -162,6 +165,7 @@ fn object_record(
         attached,
         unknown: _,
     } = &upload.record;
+    let Digests { etag, checksum } = digests;
     ObjectRecord {
         content: ObjectContent {
             stamp: None,
@@ -172,7 +176,7 @@ fn object_record(
             unknown: Unknown::none(),
         },
         attached: attached.completed(),
-        version: None,
+        version,
         upload_id: Some(complete.upload.id.as_str().to_owned()),
         overflow: None,
     }

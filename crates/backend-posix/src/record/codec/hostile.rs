@@ -66,7 +66,7 @@ fn objects() -> Vec<Vec<u8>> {
     let common = ObjectMetadata { content_type: Some("text/plain".into()), ..ObjectMetadata::default() };
     let object = |etag| {
         let digests = Digests { etag, checksum: checksum_of(A::Crc64Nvme) };
-        let mut object = ObjectRecord::of_bytes(digests, common.clone(), Attached::none());
+        let mut object = ObjectRecord::of_bytes(digests, common.clone(), Attached::none(), None);
         object.content.stamp = Some(Stamp { size_bytes: 11, modified_ns: -1 });
         object
     };

@@ -25,7 +25,7 @@ fn ordinary() -> ObjectRecord {
     let metadata =
         ObjectMetadata { content_type: Some("application/json".into()), ..ObjectMetadata::default() };
     let digests = Digests { etag: ETag::Md5([0xab; 16]), checksum };
-    let mut record = ObjectRecord::of_bytes(digests, metadata, Attached::none());
+    let mut record = ObjectRecord::of_bytes(digests, metadata, Attached::none(), None);
     record.content.stamp = Some(Stamp { size_bytes: 5 << 40, modified_ns: 1_800_000_000_123_456_789 });
     record.version = Some(Version { order: 1_800_000_000_123_456_790, id: Id::Order, is_marker: false });
     record

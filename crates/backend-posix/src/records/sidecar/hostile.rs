@@ -11,7 +11,7 @@ const FILE: FileIdentity = FileIdentity { stamp: FileStamp { size_bytes: 5, modi
 
 fn record(stamp: FileStamp) -> Vec<u8> {
     let digests = Digests { etag: ETag::Md5([0xcd; 16]), checksum: None };
-    let mut record = ObjectRecord::of_bytes(digests, ObjectMetadata::default(), Attached::none());
+    let mut record = ObjectRecord::of_bytes(digests, ObjectMetadata::default(), Attached::none(), None);
     record.content.stamp = Some(stamp);
     to_bytes(&record)
 }
