@@ -2,8 +2,9 @@
 //! fields are named, and none has a default. So whoever adds one is led to each place that has to
 //! decide about it.
 //!
-//! The types are those that implement `Kind`, and the structs of the same folder that are fields of
-//! theirs: the two halves. Tests are held to it too.
+//! The types are those that implement `Kind`, and the types of the same folder of which their
+//! fields are made: the two halves, the version, what an upload is to replace. Tests are held to it
+//! too.
 //!
 //! What a record is made from comes with a request. So the storage takes requests apart in full
 //! too, outside of tests: otherwise a new field of a request would be dropped, and nothing would
@@ -32,16 +33,16 @@ const CODEC: &str = "crates/backend-posix/src/record";
 
 #[test]
 fn no_field_of_a_record_is_left_out() {
-    let (mut kinds, mut structs) = (BTreeSet::new(), BTreeMap::new());
+    let (mut kinds, mut all) = (BTreeSet::new(), BTreeMap::new());
     each_file(&root().join(CODEC), &mut |path| {
         let file = syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap();
         kinds.extend(file.items.iter().filter_map(kind));
-        structs.extend(file.items.iter().filter_map(fields));
+        all.extend(file.items.iter().filter_map(parts));
     });
     assert!(kinds.len() >= 7, "{kinds:?}");
-    let halves = halves(&kinds, &structs);
-    for half in ["ObjectContent", "Attached"] {
-        assert!(halves.iter().any(|found| found == half), "{halves:?}");
+    let halves = halves(&kinds, &all);
+    for half in ["ObjectContent", "Attached", "Version", "ObjectIdentity"] {
+        assert!(halves.contains(half), "{halves:?}");
     }
     kinds.extend(halves);
     let mut wrong = Vec::new();
@@ -169,17 +170,51 @@ fn kind(item: &syn::Item) -> Option<String> {
     of.segments.last().is_some_and(|part| part.ident == "Kind").then(|| name(&item.self_ty))?
 }
 
-/// A struct with named fields, and the types of these.
+/// A struct with named fields, and the types that these name.
 fn fields(item: &syn::Item) -> Option<(String, Vec<String>)> {
     let syn::Item::Struct(item) = item else { return None };
     let syn::Fields::Named(fields) = &item.fields else { return None };
-    Some((item.ident.to_string(), fields.named.iter().filter_map(|field| name(&field.ty)).collect()))
+    Some((item.ident.to_string(), named_in(|names| names.visit_fields_named(fields))))
 }
 
-/// The structs that are fields of records.
-fn halves(kinds: &BTreeSet<String>, structs: &BTreeMap<String, Vec<String>>) -> Vec<String> {
-    let of = kinds.iter().filter_map(|kind| structs.get(kind)).flatten();
-    of.filter(|half| structs.contains_key(*half)).cloned().collect()
+/// A struct with named fields or an enum, and the types that it names.
+fn parts(item: &syn::Item) -> Option<(String, Vec<String>)> {
+    match item {
+        syn::Item::Enum(item) => {
+            Some((item.ident.to_string(), named_in(|names| names.visit_item_enum(item))))
+        }
+        item => fields(item),
+    }
+}
+
+/// The types that something names, those within `Option<T>`, `Box<T>` or `[T]` included.
+fn named_in(visit: impl FnOnce(&mut Names)) -> Vec<String> {
+    let mut names = Names(Vec::new());
+    visit(&mut names);
+    names.0
+}
+
+struct Names(Vec<String>);
+
+impl<'ast> Visit<'ast> for Names {
+    fn visit_type_path(&mut self, path: &'ast syn::TypePath) {
+        self.0.extend(path.path.segments.last().map(|part| part.ident.to_string()));
+        visit::visit_type_path(self, path);
+    }
+}
+
+/// The types of `all` of which records are made.
+fn halves(kinds: &BTreeSet<String>, all: &BTreeMap<String, Vec<String>>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut left: Vec<_> = kinds.iter().filter_map(|kind| all.get(kind)).flatten().collect();
+    while let Some(half) = left.pop() {
+        if let Some(its) = all.get(half)
+            && found.insert(half.clone())
+        {
+            left.extend(its);
+        }
+    }
+    found
 }
 
 fn name(of: &syn::Type) -> Option<String> {
@@ -215,7 +250,11 @@ impl Reader<'_> {
     }
 
     fn last_of(&self, path: &syn::Path) -> Option<String> {
-        path.segments.last().and_then(|part| self.named(&part.ident.to_string()))
+        let mut from_last = path.segments.iter().rev().map(|part| part.ident.to_string());
+        let last = from_last.next()?;
+        // After the name of a type, it is a variant's.
+        let is_variant = from_last.next().is_some_and(|above| above.starts_with(char::is_uppercase));
+        if is_variant { None } else { self.named(&last) }
     }
 
     /// Looks through the arguments of a macro: a name with braces, in which `..` is first or after
@@ -327,6 +366,7 @@ fn what_leaves_fields_out_is_found() {
     for text in [
         "fn f(a: A) -> A { let A { b, c: _ } = a; A { b, c: 1..2 } }",
         "fn f(a: B) -> B { let B { b, .. } = a; B { ..d } }",
+        "fn f(b: B) { if let x::B::A { b, .. } = b {} }",
         "impl B { fn f(self) { let Self { b, .. } = self; } }",
         "#[derive(Clone)] struct A { b: u8 } #[derive(Default)] struct B;",
         "fn f() { assert_eq!(A { b: 1..2 }, x[..]); }",
@@ -336,13 +376,17 @@ fn what_leaves_fields_out_is_found() {
     assert_eq!(left_out(&file("fn f(a: A) { let A { .. } = a; }"), &kinds, false), [("A".to_owned(), REST)]);
     assert_eq!(kind(&syn::parse_str("impl Kind for A {}").unwrap()), Some("A".to_owned()));
     let texts = [
-        "struct A { b: B, c: Option<C>, d: u8 }",
+        "struct A { b: B, c: Option<Box<x::C>>, d: u8, f: Arc<[F]> }",
         "struct B { e: u8 }",
         "struct C { e: u8 }",
         "struct D(B);",
+        "enum F { None, Some(G), A { b: H } }",
+        "struct G { e: u8 }",
+        "struct H { a: Option<A> }",
+        "struct I { e: G }",
     ];
-    let structs = texts.iter().filter_map(|text| fields(&syn::parse_str(text).unwrap())).collect();
-    assert_eq!(halves(&kinds, &structs), ["B"]);
+    let all = texts.iter().filter_map(|text| parts(&syn::parse_str(text).unwrap())).collect();
+    assert_eq!(Vec::from_iter(halves(&kinds, &all)), ["A", "B", "C", "F", "G", "H"]);
 }
 
 #[test]

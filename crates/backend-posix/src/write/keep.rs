@@ -103,8 +103,8 @@ pub(crate) fn come_after_all(
     present: &Present,
     sealed: &mut Sealed,
 ) -> Result<(), Fail> {
-    if let Some(Version { order, .. }) = present.version {
-        return sealed.come_after(bucket, order);
+    if let Some(version) = present.version {
+        return sealed.come_after(bucket, version.order);
     }
     let Some(chain) = Chain::open(bucket, place)? else { return Ok(()) };
     settle_marker(bucket, &chain)?;
@@ -207,7 +207,7 @@ fn look_at_what_came_out(
 
 /// Returns the order and the id that the present version has in the chain.
 pub(crate) fn old_of(bucket: &Bucket<'_>, chain: &Chain, present: &Present) -> Result<Old, Fail> {
-    if let Some(Version { order, id, .. }) = chain.believed(bucket, present.version)? {
+    if let Some(Version { order, id, is_marker: _ }) = chain.believed(bucket, present.version)? {
         if id == Id::Null {
             name_older_null(bucket, chain)?;
         }

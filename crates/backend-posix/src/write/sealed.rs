@@ -143,7 +143,8 @@ impl Sealed {
     /// Gives the version a later order than `newest`, if it has none.
     pub fn come_after(&mut self, bucket: &Bucket<'_>, newest: Order) -> Result<(), Fail> {
         let Some(version) = self.version.filter(|version| version.order <= newest) else { return Ok(()) };
-        let later = Version { order: order_after(Some(newest)), ..version };
+        let Version { order: _, id, is_marker } = version;
+        let later = Version { order: order_after(Some(newest)), id, is_marker };
         let change = |record: &mut ObjectRecord| record.version = Some(later);
         records::restage(bucket.store, &self.staged.file, &mut self.rest, change)
             .attempt("write a record")?;
