@@ -73,7 +73,13 @@ pub(super) fn record(
 /// The record to write for a file. It keeps what was set on the object in the meantime.
 pub(super) fn imported(record: &ObjectRecord, old: Option<ObjectRecord>) -> ObjectRecord {
     let ObjectRecord { content, attached, version, upload_id, overflow } = record.clone();
-    let (attached, version) = old.map_or((attached, version), |old| (old.attached, old.version));
+    let (attached, version) = match old {
+        None => (attached, version),
+        // The upload made the bytes that were there before.
+        Some(ObjectRecord { content: _, attached, version, upload_id: _, overflow: _ }) => {
+            (attached, version)
+        }
+    };
     ObjectRecord { content, attached, version, upload_id, overflow }
 }
 
