@@ -15,9 +15,10 @@ use crate::base::options::{Metadata, Options};
 use crate::buckets::documents::Initial;
 use crate::buckets::{self, NewBucket};
 use crate::layout::keymap::{KeyPath, OWN_DIRECTORY, RECORDS};
+use crate::layout::versions::Id;
 use crate::limits::TIMES_SETTLE;
 use crate::object::{self, ObjectReading};
-use crate::record::{Attached, Named, ObjectRecord};
+use crate::record::{Attached, Named, ObjectRecord, Version};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::write::publish::{Published, Rules, Target};
@@ -68,6 +69,9 @@ pub(crate) fn many_parts() -> Arc<[ObjectPart]> {
 pub(crate) fn record_of(body: &[u8]) -> ObjectRecord {
     ObjectRecord::of_bytes(digests(body), ObjectMetadata::default(), Attached::none(), None)
 }
+
+/// The version of an object that was put while versions were kept.
+pub(crate) const VERSION: Version = Version { order: 0x1234, id: Id::Order, is_marker: false };
 
 /// The record of an object that was put in parts.
 pub(crate) fn of_parts(etag: ETag, parts: Arc<[ObjectPart]>) -> ObjectRecord {

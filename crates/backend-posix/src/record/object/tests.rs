@@ -14,7 +14,7 @@ use crate::layout::keymap::KeyPath;
 use crate::object::{self, Copy, Source, open};
 use crate::record::{Raw, UploadRecord, from_bytes, to_bytes};
 use crate::records;
-use crate::testing::{Scene, digests, record_of};
+use crate::testing::{Scene, VERSION, digests, record_of};
 use crate::tools::{Progress, RehashOptions, Rehashed, locate, rehash};
 use crate::upload::{self, Complete, UploadName};
 use crate::write::in_place::DirectoryObject;
@@ -43,6 +43,13 @@ fn record(body: &[u8]) -> ObjectRecord {
     record.content.unknown = one(CONTENT);
     record.attached = Attached { tags: tags("of"), unknown: one(ATTACHED) };
     record.upload_id = Some("by".into());
+    record
+}
+
+/// The same record, of a version.
+fn version(body: &[u8]) -> ObjectRecord {
+    let mut record = record(body);
+    record.version = Some(VERSION);
     record
 }
 
@@ -138,9 +145,9 @@ fn a_file_that_another_program_changes_keeps_what_is_attached() {
 }
 
 #[test]
-fn a_rehash_keeps_what_is_attached_and_the_upload() {
+fn a_rehash_keeps_what_is_attached_the_version_and_the_upload() {
     for scene in scenes() {
-        scene.put_record("a", b"1", record(b"1")).unwrap();
+        scene.put_record("a", b"1", version(b"1")).unwrap();
         touch(&scene, "a");
         if scene.skips_changes() {
             continue;
@@ -148,7 +155,7 @@ fn a_rehash_keeps_what_is_attached_and_the_upload() {
         rehash_one(&scene, "a");
         let now = stored(&scene, "a");
         assert_eq!((halves(&now), now.upload_id.as_deref()), ((false, true), Some("by")));
-        assert_eq!(now.attached.tags, tags("of"));
+        assert_eq!((now.attached.tags, now.version), (tags("of"), Some(VERSION)));
         assert_eq!(now.content.etag, Some(digests(b"1").etag));
     }
 }
@@ -270,19 +277,20 @@ fn an_object_that_is_completed_has_the_tags_and_no_field_that_is_not_understood(
     }
 }
 
-/// The fields for which the attribute has no room are moved to the companion, except the upload's.
+/// The fields for which the attribute has no room are moved to the companion, except the upload's
+/// and the version.
 #[test]
 fn a_record_that_is_split_has_both_halves_in_its_companion() {
     if crate::testing::fixture::skips("companions are") {
         return;
     }
     let scene = Scene::new();
-    let mut big = record(b"1");
+    let mut big = version(b"1");
     big.content.parts = Some(crate::testing::many_parts());
     scene.put_record("a", b"1", big).unwrap();
     let short = stored(&scene, "a");
     assert_eq!((halves(&short), short.upload_id.as_deref()), ((false, false), Some("by")));
-    assert_eq!(short.attached.tags, Tags::default());
+    assert_eq!((short.attached.tags.clone(), short.version), (Tags::default(), Some(VERSION)));
     assert!(short.overflow.is_some() && attached(&scene, "a"));
     let whole = records::complete(&scene.bucket(), &short).unwrap().known().unwrap();
     assert_eq!((halves(&whole), whole.overflow), ((true, true), short.overflow));
@@ -291,5 +299,5 @@ fn a_record_that_is_split_has_both_halves_in_its_companion() {
     assert!(attached(&scene, "a"));
     rehash_one(&scene, "a");
     let now = stored(&scene, "a");
-    assert_eq!((halves(&now), now.overflow), ((false, true), None));
+    assert_eq!((halves(&now), now.overflow, now.version), ((false, true), None, Some(VERSION)));
 }

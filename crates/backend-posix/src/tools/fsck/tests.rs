@@ -15,7 +15,7 @@ use super::*;
 use crate::base::options::{Metadata, Options, SweepOptions};
 use crate::maintenance::sweep;
 use crate::record::{self, Attached, DirectoryRecord, ObjectRecord};
-use crate::testing::{Scene, digests, many_parts, of_parts};
+use crate::testing::{Scene, VERSION, digests, many_parts, of_parts};
 use crate::upload;
 
 /// Checks the scene's tree, and returns the problems by their paths in the bucket.
@@ -301,7 +301,9 @@ fn a_record_without_its_companion_keeps_what_is_true() {
                 .publish_empty_directory(&scene.store, (digests(b""), large_metadata(), Attached::none()))
                 .unwrap();
         } else {
-            scene.put_record(key, b"1", large_record()).unwrap();
+            let mut record = large_record();
+            record.version = Some(VERSION);
+            scene.put_record(key, b"1", record).unwrap();
         }
         fs::remove_file(companion(&scene)).unwrap();
         expect(&scene, key.trim_end_matches('/'), ProblemKind::CompanionMissing, true);
@@ -314,7 +316,7 @@ fn a_record_without_its_companion_keeps_what_is_true() {
             let record = record::peek::<ObjectRecord>(&file).unwrap().known().unwrap();
             let content = record.content;
             assert_eq!((content.etag, content.parts), (large_record().content.etag, None));
-            assert_eq!(record.overflow, None);
+            assert_eq!((record.overflow, record.version), (None, Some(VERSION)));
         }
     }
     // With something else in the companion's place.

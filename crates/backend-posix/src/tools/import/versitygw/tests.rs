@@ -10,7 +10,7 @@ use super::*;
 use crate::layout::keymap::KeyPath;
 use crate::object::{Tagged, open as open_object, put_tags};
 use crate::record::Reading;
-use crate::testing::{Scene, digests};
+use crate::testing::{Scene, VERSION, digests};
 
 const PLAIN: ImportOptions =
     ImportOptions { sidecar: None, dry_run: false, keep_attributes: false, trust_etags: false, jobs: 2 };
@@ -275,7 +275,7 @@ fn on_the_fly_only_headers_are_believed() {
 }
 
 /// A record that was made for tags says nothing of the bytes: what versitygw noted still counts,
-/// and is imported.
+/// and is imported. What it says of the object stays.
 #[test]
 fn a_file_with_tags_is_still_to_be_imported() {
     if crate::testing::fixture::skips("what is believed on the fly is") {
@@ -288,8 +288,13 @@ fn a_file_with_tags_is_still_to_be_imported() {
     let object = Tagged::new(backend::ObjectRef::current(&scene.name, &key), None, None);
     let tags = s3_types::Tags::new(vec![("a".into(), "1".into())], 10).unwrap();
     put_tags(&scene.store, &object, &tags).unwrap();
+    let path = scene.path().join("a");
+    let mut record: ObjectRecord = record::peek(fs::File::open(&path).unwrap()).unwrap().known().unwrap();
+    record.version = Some(VERSION);
+    record::set_small(fs::File::open(&path).unwrap(), &record).unwrap();
     assert_eq!(read(&scene).attributes.metadata.content_type.as_deref(), Some("text/x-peer"));
     assert_eq!(run(&scene, &PLAIN)["a"], outcome("Done"));
     let opened = read(&scene);
     assert_eq!((opened.attributes.etag, opened.attached.tags), (digests(b"bytes").etag, tags));
+    assert_eq!(opened.version, Some(VERSION));
 }
