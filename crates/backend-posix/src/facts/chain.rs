@@ -213,8 +213,8 @@ impl Chain {
     }
 
     /// Returns the version that a file in place says it is. An old version with its order or its id
-    /// shows that the file is a copy of that one, or that somebody else wrote its record: then it is
-    /// a null version without an order.
+    /// shows that the file is a copy of that one, or that somebody else wrote its record: then it
+    /// is a null version without an order.
     pub fn believed(&self, bucket: &Bucket<'_>, said: Option<Version>) -> Result<Option<Version>, Fail> {
         let Some(version) = said else { return Ok(None) };
         let order = version.order;

@@ -265,8 +265,8 @@ impl Page<'_> {
 }
 
 /// True if the current version of a key, with this order, comes after the version `after` in a
-/// listing. It can only if that one was deleted meanwhile, and it became the current one. An id that
-/// was given out early says nothing of the order.
+/// listing. It can only if that one was deleted meanwhile, and it became the current one. An id
+/// that was given out early says nothing of the order.
 fn comes_after(order: Option<Order>, after: Option<&VersionId>) -> bool {
     match after.map(Named::of) {
         None => true,

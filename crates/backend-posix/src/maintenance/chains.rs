@@ -128,7 +128,7 @@ fn suspects(directory: &OwnedFd, mut directories: impl FnMut(&str)) -> Result<Su
                     return Ok(true);
                 }
                 let newest = &mut found.newest[usize::from(of_directory)];
-                if !matches!(newest, Some(Entry::Version { order: newest, .. }) if *newest >= order) {
+                if !matches!(newest, Some(Entry::Version { order: newest, id: _ }) if *newest >= order) {
                     *newest = Some(entry);
                 }
             }

@@ -16,8 +16,8 @@ const MARKER: u8 = 0x80;
 /// The prefix of the ids of delete markers that nobody made.
 const REMOVED: &str = "r";
 
-/// The largest order that is believed: the year 2400. Whoever may write a file may write its record,
-/// and there have to be orders after each.
+/// The largest order that is believed: the year 2400. Whoever may write a file may write its
+/// record, and there have to be orders after each.
 const ORDER_MAX: Order = 13_569_465_600 * 1_000_000_000;
 
 /// The order and the id of a version.
@@ -65,10 +65,12 @@ impl Version {
     /// Returns the version with an id that is given out before the order is known: this one, or a
     /// new one. The null version stays what it is.
     pub fn given(self, id: Option<u64>) -> Self {
-        match self.id {
-            Id::Order => Self { id: Id::Early(id.unwrap_or_else(early_id)), ..self },
-            Id::Early(_) | Id::Null => self,
-        }
+        let Self { order, id: own, is_marker } = self;
+        let id = match own {
+            Id::Order => Id::Early(id.unwrap_or_else(early_id)),
+            Id::Early(_) | Id::Null => own,
+        };
+        Self { order, id, is_marker }
     }
 }
 
@@ -182,7 +184,8 @@ mod tests {
         let version = Version { order: 2, id: Id::Order, is_marker: false };
         assert_eq!(version.given(Some(7)).id, Id::Early(7));
         assert!(matches!(version.given(None).id, Id::Early(id) if id % 2 == 1));
-        assert_eq!(Version { id: Id::Null, ..version }.given(Some(7)).id, Id::Null);
+        let null = Version { order: 2, id: Id::Null, is_marker: false };
+        assert_eq!(null.given(Some(7)), null);
         for damaged in [&[0; 7][..], &[0, 0, 0, 0, 0, 0, 0, 0, 3], &[0, 0, 0, 0, 0, 0, 0, 0, 1, 5]] {
             assert_eq!(unpack(damaged), None, "{damaged:?}");
         }

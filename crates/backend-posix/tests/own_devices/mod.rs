@@ -7,12 +7,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use backend::conformance::Subject;
 use backend::{
-    AbortRequest, Backend, BackendError, BucketPage, BucketState, Capabilities, ChangeBucketRequest,
-    CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CreateBucketRequest, CreateUploadRequest,
-    DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery,
-    ListUploadsQuery, Maintenance, ObjectRead, ObjectRef, ObjectTags, ObjectWriter, PartPage, PartReceipt,
-    PartWriter, PutPartRequest, PutRequest, PutTagsRequest, ReadRequest, Result, Statistics, TagsReceipt,
-    TagsRequest, UploadPage, UploadReceipt, UploadRef, VersionPage, WriteReceipt,
+    AbortReceipt, AbortRequest, Backend, BackendError, BucketPage, BucketState, Capabilities,
+    ChangeBucketRequest, CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CreateBucketRequest,
+    CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery, ListObjectsQuery,
+    ListPage, ListPartsQuery, ListUploadsQuery, Maintenance, ObjectRead, ObjectRef, ObjectTags, ObjectWriter,
+    PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, PutTagsRequest, ReadRequest, Result,
+    Statistics, TagsReceipt, TagsRequest, UploadPage, UploadReceipt, UploadRef, VersionPage, WriteReceipt,
 };
 use bytes::Bytes;
 use rustix::mount::{UnmountFlags, unmount};
@@ -185,7 +185,7 @@ impl Backend for OwnDevices {
         self.inner.complete_upload(cx, request).await
     }
 
-    async fn abort_upload(&self, cx: &Context, request: AbortRequest<'_>) -> Result<()> {
+    async fn abort_upload(&self, cx: &Context, request: AbortRequest<'_>) -> Result<AbortReceipt> {
         self.inner.abort_upload(cx, request).await
     }
 

@@ -91,7 +91,12 @@ impl Scene {
 
     pub async fn sweep(&self) -> backend::SweepReport {
         let zero = Duration::ZERO;
-        let options = SweepOptions { staging_age: zero, completed_age: Duration::MAX, upload_age: None };
+        let options = SweepOptions {
+            staging_age: zero,
+            completed_age: Duration::MAX,
+            upload_age: None,
+            all_chains: false,
+        };
         self.gateways[1].sweep_with(&self.fixture.bucket, options).await.unwrap()
     }
 

@@ -289,7 +289,9 @@ const USES: [(S3Action, usize, Call, Use); 31] = [
         async { a.complete_upload(s.complete()).await.map(drop) }.boxed()
     }),
     (S3Action::AbortMultipartUpload, OBJECT, Call::AbortUpload, |s, a, _| {
-        a.abort_upload(AbortRequest { upload: s.upload(), if_initiated: None }).map(|aborted| aborted.map(drop)).boxed()
+        a.abort_upload(AbortRequest { upload: s.upload(), if_initiated: None })
+            .map(|aborted| aborted.map(drop))
+            .boxed()
     }),
     (S3Action::ListMultipartUploadParts, OBJECT, Call::ListParts, |s, a, _| {
         let query = ListPartsQuery { upload: s.upload(), after: 0, max_parts: 1 };

@@ -323,7 +323,7 @@ fn a_forged_version_hides_and_replaces_none() {
     }
 }
 
-/// What no gateway writes in a record closes no key, and later versions have orders.
+/// A record with what no gateway writes is damaged, so that later versions have orders.
 #[test]
 fn an_order_that_cannot_be_is_not_believed() {
     for (order, id) in [(u64::MAX - 1, Id::Order), (u64::MAX, Id::Order), (8, Id::Early(6))] {
