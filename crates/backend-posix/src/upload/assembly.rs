@@ -181,7 +181,7 @@ pub(crate) fn holds(directory: &Directory, part_number: u32, record: &PartRecord
 
 /// True if the object was published: its file, which the journal names, lost its name here in the
 /// same step. Nothing else removes that name. If a power cut lost the journal, a missing assembly
-/// shows the same.
+/// shows the same. False for an object that replaced a version: its file keeps the name here.
 pub(super) fn is_published(directory: &Directory, journal: Option<&CompletionRecord>) -> Result<bool, Fail> {
     let file = journal.and_then(|journal| journal.assembly);
     if let Some(file) = file.filter(|file| *file == WHOLE || ASSEMBLIES.contains(file)) {
@@ -191,6 +191,21 @@ pub(super) fn is_published(directory: &Directory, journal: Option<&CompletionRec
         let layout = Layout::open(directory, assembly).attempt("open a layout")?;
         if layout.is_some() && is_gone(directory, assembly)? {
             return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// True if a file that could become the object has another name, which it may have as an object.
+pub(super) fn has_other_name(directory: &Directory) -> Result<bool, Fail> {
+    for assembly in ASSEMBLIES.into_iter().chain([WHOLE]) {
+        match file_info::fresh_at(directory, &assembly_name(assembly)) {
+            Err(Errno::NOENT) => {}
+            info => {
+                if info.attempt("stat an assembly")?.links > 1 {
+                    return Ok(true);
+                }
+            }
         }
     }
     Ok(false)

@@ -13,6 +13,7 @@ use super::assembly;
 use super::in_progress::{Sync, Upload, UploadName};
 use super::receipt::answer;
 use crate::error::{Fail, Op};
+use crate::facts::chain::Chain;
 use crate::fs::{file_info, files};
 use crate::layout::uploads::{COMPLETED, JOURNAL, WHOLE, WHOLE_NAME};
 use crate::object::open;
@@ -88,7 +89,7 @@ pub(super) fn finish_interrupted(
     let journal = journal.and_then(|bytes| record::from_bytes::<CompletionRecord>(&bytes).ok());
     let object = published(bucket.store, name)?;
     let is_published = || as_self(|| assembly::is_published(&upload.directory, journal.as_ref()));
-    if object.is_none() && !is_published()? {
+    if object.is_none() && !is_published()? && !is_old(bucket, upload, name)? {
         undo(upload)?;
         return Ok(None);
     }
@@ -100,6 +101,21 @@ pub(super) fn finish_interrupted(
         return Err(BackendError::NoSuchUpload.into());
     }
     Ok(receipt)
+}
+
+/// True if the object that the upload made is an old version of its key by now.
+fn is_old(bucket: &Bucket<'_>, upload: &Upload, name: &UploadName) -> Result<bool, Fail> {
+    if !as_self(|| assembly::has_other_name(&upload.directory))? {
+        return Ok(false);
+    }
+    let Some(chain) = Chain::open(bucket, &name.place)? else { return Ok(false) };
+    for old in chain.olds().attempt("read the old versions of a key")? {
+        let record = chain.record(bucket, old.entry())?;
+        if record.is_some_and(|(record, _)| record.upload_id.as_deref() == Some(name.id.as_str())) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Ends an upload whose object is published. Errors are only logged: the object exists, as

@@ -148,6 +148,7 @@ pub(crate) fn publish_over(
 }
 
 /// Gives a staged file the name in the chain that the old version will have, and exchanges the two.
+/// An upload keeps its own name of the file: until the exchange, it is still an upload.
 fn name_and_swap(
     bucket: &Bucket<'_>,
     chain: &Chain,
@@ -155,7 +156,7 @@ fn name_and_swap(
     sealed: &mut Sealed,
     swap: impl FnOnce() -> rustix::io::Result<()>,
 ) -> Result<(), Fail> {
-    match sealed.link(bucket, &chain.directory, &chain.name(old.entry())) {
+    match sealed.link_besides(bucket, &chain.directory, &chain.name(old.entry())) {
         // A crash left it: what is a version of this order is not taken for the present one's.
         Err(Errno::EXIST) => {
             chain.unlink(old.entry())?;

@@ -204,6 +204,28 @@ impl Sealed {
                 rustix::fs::linkat(&*staged.directory, &*staged.name, &directory, name, AtFlags::empty())
             }
         };
+        self.even_if_answered_late(linked, bucket, directory, name)
+    }
+
+    /// Gives the file a free name besides the one that it keeps until it is published; EEXIST if
+    /// the name is taken.
+    pub fn link_besides(&self, bucket: &Bucket<'_>, directory: impl AsFd, name: &str) -> Io<()> {
+        let linked = match &self.staged.name {
+            None => link_unnamed(&self.staged.file, &directory, name),
+            Some(staged) => {
+                rustix::fs::linkat(&*staged.directory, &*staged.name, &directory, name, AtFlags::empty())
+            }
+        };
+        self.even_if_answered_late(linked, bucket, directory, name)
+    }
+
+    fn even_if_answered_late(
+        &self,
+        linked: Io<()>,
+        bucket: &Bucket<'_>,
+        directory: impl AsFd,
+        name: &str,
+    ) -> Io<()> {
         match linked {
             Err(Errno::EXIST | Errno::NOENT) if self.has_name(bucket, &directory, name) => Ok(()),
             linked => linked,
