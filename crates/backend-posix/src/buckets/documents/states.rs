@@ -28,7 +28,7 @@ use super::found::FoundDocuments;
 use crate::base::options::Metadata;
 use crate::base::seldom::SeldomEach;
 use crate::buckets::attributes::{self, Traits};
-use crate::error::Io;
+use crate::error::{Io, Op};
 use crate::fs::file_info::{self, FileInfo};
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::OWN_DIRECTORY;
@@ -197,22 +197,33 @@ impl Rules for States {
 /// Fails if versions cannot be kept in a bucket, and logs that.
 pub(super) fn unsuitable(store: &Store, bucket: &BucketName) -> Result<()> {
     static LOGGED: SeldomEach<BucketName> = SeldomEach::every_minute();
-    let why = if store.options.impersonate {
-        "versions cannot be kept while requests act as users of the file system (--impersonate)"
-    } else if store.metadata() == Metadata::Sidecar {
-        "versions cannot be kept where records are in files beside the objects (--metadata sidecar)"
-    } else {
-        let volume = store.volume_at(&store.bucket(bucket)?.fd);
-        if volume.exchange.is_yes() && !volume.names_may_vanish() {
-            return Ok(());
-        }
-        "versions cannot be kept on this file system, which cannot exchange two names in one step \
-         (RENAME_EXCHANGE)"
-    };
+    let Some(why) = why_unsuitable(store, bucket)? else { return Ok(()) };
     if LOGGED.is_due(bucket.clone()) {
         tracing::error!(bucket = bucket.as_str(), "requests for versions of this bucket are refused: {why}");
     }
     Err(BackendError::BucketUnsuitable(why))
+}
+
+/// Returns the reason why versions cannot be kept in a bucket; `None` if they can.
+fn why_unsuitable(store: &Store, bucket: &BucketName) -> Result<Option<&'static str>> {
+    if store.options.impersonate {
+        return Ok(Some(
+            "versions cannot be kept while requests act as users of the file system (--impersonate)",
+        ));
+    }
+    if store.metadata() == Metadata::Sidecar {
+        return Ok(Some(
+            "versions cannot be kept where records are in files beside the objects (--metadata sidecar)",
+        ));
+    }
+    let bucket = store.bucket(bucket)?;
+    let volume = file_info::stat(&bucket.fd)
+        .and_then(|info| store.volume_of(info.device, &bucket.fd).op("look at a file system"))?;
+    let can = volume.exchange.is_yes() && !volume.names_may_vanish();
+    Ok((!can).then_some(
+        "versions cannot be kept on this file system, which cannot exchange two names in one step \
+         (RENAME_EXCHANGE)",
+    ))
 }
 
 #[derive(Debug, Clone)]
