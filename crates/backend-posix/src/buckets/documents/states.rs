@@ -180,11 +180,13 @@ impl Rules for States {
         };
         let versioning = match (Versioning::of(&state.documents), &state.closed) {
             (Some(versioning), None) => versioning,
-            (Some(Versioning::Unset) | None, _) => {
-                let bucket = self.store.bucket(bucket)?;
-                let kept = bucket.own_existing(VERSIONS).is_ok();
-                if kept { Versioning::Enabled } else { Versioning::Unset }
-            }
+            (Some(Versioning::Unset) | None, _) => match self.store.bucket(bucket)?.own_existing(VERSIONS) {
+                Ok(_) => Versioning::Enabled,
+                // None was made yet, or none can be.
+                Err(Errno::NOENT) if why_unsuitable(&self.store, bucket)?.is_some() => Versioning::Unset,
+                Err(Errno::NOENT) => Versioning::Enabled,
+                Err(errno) => return Err(errno).op("open the old versions of a bucket"),
+            },
             (Some(versioning), Some(_)) => versioning,
         };
         if versioning.is_set() {
