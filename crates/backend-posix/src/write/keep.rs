@@ -90,8 +90,12 @@ pub(crate) fn publish_where_nothing_is(
     }
     if let Some(Newest::Marker(marker)) = newest {
         step("an object follows a delete marker").attempt("rename an old version")?;
-        let replaced = marker.id == Id::Null && sealed.version.is_some_and(|version| version.id == Id::Null);
-        if replaced { chain.unlink(Entry::Deleted)? } else { chain.rename(Entry::Deleted, marker)? }
+        if marker.id == Id::Null && sealed.version.is_some_and(|version| version.id == Id::Null) {
+            chain.unlink(Entry::Deleted)?;
+        } else if let Err(fail) = chain.rename(Entry::Deleted, marker) {
+            // The object is there, so that the marker counts as an old one.
+            tracing::debug!(?fail, "a delete marker keeps the name of a newest one until the next change");
+        }
     }
     Ok(())
 }
