@@ -10,6 +10,7 @@ use backend::BackendError;
 use rustix::fs::{FileType, RenameFlags};
 use rustix::io::Errno;
 
+use super::in_place::sync_names;
 use super::sealed::Sealed;
 use crate::base::step::step;
 use crate::error::{Fail, Op};
@@ -272,6 +273,10 @@ pub(crate) fn move_to_chain(
     }
     if let Some(overflow) = present.overflow {
         records::move_companion(bucket, overflow, &join(&chain.directory.path, &name))?;
+    }
+    // Before the directory that it was in: else a power cut could leave it in neither.
+    if !bucket.store.keeps_order(present.info.device) {
+        sync_names(bucket, &chain.directory)?;
     }
     Ok(old)
 }

@@ -289,8 +289,12 @@ impl Target {
         }
         let chain = keep::publish_over(bucket, &self.place, key_place, &present, sealed)?;
         drop(lock);
-        sync_names(bucket, directory)?;
-        if bucket.store.keeps_order(sealed.device) { Ok(()) } else { sync_names(bucket, &chain.directory) }
+        // First where the old version is now: else a power cut could take it from the key's name,
+        // and not leave it there.
+        if !bucket.store.keeps_order(sealed.device) {
+            sync_names(bucket, &chain.directory)?;
+        }
+        sync_names(bucket, directory)
     }
 
     /// Publishes a directory object. If it has bytes, they are in a file in the directory.
