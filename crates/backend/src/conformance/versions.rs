@@ -72,6 +72,7 @@ async fn list(fixture: &Fixture, max_items: usize) -> Vec<(String, VersionId, bo
 pub async fn versions(subject: &Subject) {
     let fixture = Fixture::new(subject, "versions").await;
     assert_eq!(fixture.put("a", b"before").await.version, None);
+    assert_eq!(list(&fixture, 10).await, [("a".to_owned(), VersionId::null(), false, true)]);
     if !set(&fixture, Versioning::Enabled).await {
         return fixture.finish().await;
     }
