@@ -27,6 +27,8 @@ use crate::fs::reading::{entries, read_names};
 use crate::fs::removing;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::{self, OWN_DIRECTORY, RECORDS, join};
+use crate::layout::overflow::OVERFLOW;
+use crate::layout::scattered::SCATTERED;
 use crate::layout::staged::{STAGING, is_scattered, is_staged_name};
 use crate::layout::uploads::{self, UPLOADS};
 use crate::layout::versions::VERSIONS;
@@ -355,10 +357,10 @@ fn remove_own(
     aside: &Aside<'_>,
     waits: &mut usize,
 ) -> Result<(), Fail> {
-    for name in ["completed", "overflow", "scattered"] {
+    for name in [uploads::COMPLETED, OVERFLOW, SCATTERED] {
         removing::remove_tree(own, name);
     }
-    match removing::remove_directory(own, "staging") {
+    match removing::remove_directory(own, STAGING) {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(Errno::NOTEMPTY | Errno::EXIST) => {
             // On a file system without unnamed files. They may be about to go; if not, a large PUT

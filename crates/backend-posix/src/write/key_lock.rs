@@ -14,7 +14,8 @@ use crate::base::step::step;
 use crate::error::{Fail, Op};
 use crate::facts::place::existing_directory;
 use crate::fs::resolve;
-use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, SELF, join};
+use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, OWN_DIRECTORY, SELF, join};
+use crate::layout::locks::LOCK_FILES;
 use crate::limits::{LOCKS, READ_CHANGES_MAX, UNSURE_TRIES};
 use crate::tree::bucket::Bucket;
 use crate::tree::lock::{Lock, number_of};
@@ -42,7 +43,8 @@ pub(crate) fn take_of_key(bucket: &Bucket<'_>, place: &KeyPath) -> Result<Lock, 
 /// Does the same as [`take`] for callers that only read. `None` if the bucket has no lock files
 /// yet, or if this server cannot create them; the caller then reads without a lock.
 pub(crate) fn take_for_look(bucket: &Bucket<'_>, path: &str) -> Result<Option<Lock>, Fail> {
-    match as_self(|| resolve::plain(&bucket.fd, ".slipway/locks", resolve::DIRECTORY)) {
+    let locks = join(OWN_DIRECTORY, LOCK_FILES);
+    match as_self(|| resolve::plain(&bucket.fd, &locks, resolve::DIRECTORY)) {
         Ok(_) => match take(bucket, path) {
             Err(Fail::Storage(BackendError::ReadOnly | BackendError::Denied { .. })) => Ok(None),
             result => result.map(Some),
