@@ -24,6 +24,13 @@ pub enum BackendError {
     /// The bucket contains objects.
     #[error("the bucket is not empty")]
     BucketNotEmpty,
+    /// The bucket contains old versions or delete markers, of which the path is one. It begins with
+    /// the bucket's name.
+    #[error("the bucket contains old versions or delete markers: {path:?}")]
+    BucketHasVersions {
+        /// The path, relative to DIR.
+        path: String,
+    },
     /// The bucket contains no objects, but something else. The path begins with the bucket's name.
     #[error("the bucket contains something that is not an object: {path:?}: {why}")]
     BucketHoldsFiles {
@@ -399,6 +406,7 @@ impl BackendError {
             | Self::BucketExists
             | Self::BucketNameTaken
             | Self::BucketNotEmpty
+            | Self::BucketHasVersions { .. }
             | Self::BucketHoldsFiles { .. }
             | Self::BucketHasUploads
             | Self::BucketMounted

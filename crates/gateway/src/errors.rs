@@ -138,7 +138,7 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
         B::BucketNameTaken => bucket_error(ErrorCode::BucketAlreadyExists),
         B::BucketExists => bucket_error(ErrorCode::BucketAlreadyOwnedByYou),
         B::BucketNotEmpty => bucket_error(ErrorCode::BucketNotEmpty),
-        B::BucketHoldsFiles { .. } | B::BucketHasUploads | B::BucketMounted => {
+        B::BucketHasVersions { .. } | B::BucketHoldsFiles { .. } | B::BucketHasUploads | B::BucketMounted => {
             not_deleted(&error, bucket.unwrap_or_default())
         }
         B::NoSuchKey => S3Error::new(ErrorCode::NoSuchKey).detail("Key", key.unwrap_or_default()),
@@ -226,9 +226,16 @@ fn about_marker(error: S3Error, marker: &DeleteMarker) -> S3Error {
     }
 }
 
+/// Returns the error for a bucket that seems to be empty if it has nothing but old versions.
+pub fn has_versions(bucket: &str) -> S3Error {
+    let message = "The bucket you tried to delete is not empty. You must delete all versions in the bucket.";
+    S3Error::with_message(ErrorCode::BucketNotEmpty, message).detail("BucketName", bucket)
+}
+
 /// Returns the error for a bucket that cannot be deleted although it may have no objects.
 fn not_deleted(error: &BackendError, bucket: &str) -> S3Error {
     match error {
+        BackendError::BucketHasVersions { .. } => has_versions(bucket).caused_by(error.to_string()),
         BackendError::BucketHasUploads => S3Error::with_message(
             ErrorCode::BucketNotEmpty,
             "The bucket has uploads in progress: complete or abort them first.",

@@ -21,8 +21,9 @@ use super::attributes::{head, restore, sync_root};
 use super::documents;
 use crate::base::step::step;
 use crate::base::who::Who;
-use crate::error::{self, Fail, Op, retrying};
+use crate::error::{self, Fail, Io, Op, retrying};
 use crate::facts::{chain, place};
+use crate::fs::file_info;
 use crate::fs::reading::{entries, read_names};
 use crate::fs::removing;
 use crate::fs::resolve::{self, DIRECTORY};
@@ -31,7 +32,7 @@ use crate::layout::overflow::OVERFLOW;
 use crate::layout::scattered::SCATTERED;
 use crate::layout::staged::{STAGING, is_scattered, is_staged_name};
 use crate::layout::uploads::{self, UPLOADS};
-use crate::layout::versions::VERSIONS;
+use crate::layout::versions::{VERSIONS, entry_of};
 use crate::layout::{self, converting};
 use crate::limits::{STAGING_WAITS, UNSURE_TRIES};
 use crate::tree::bucket::Bucket;
@@ -66,11 +67,11 @@ fn delete_directory(store: &Store, name: &BucketName, who: &Who) -> Result<()> {
         }
         attempt_as(who, || refuse_if_used(&bucket, name))?;
         refuse_if_strange(&bucket, name)?;
-        remove_chains(&bucket)?;
+        remove_chains(&bucket, name)?;
         // With all locks held, nothing is replaced, deleted or completed, and no record overflows.
         let locks = key_lock::take_all(&bucket)?;
         recovery::empty_staging(&bucket)?;
-        remove_chains(&bucket)?;
+        remove_chains(&bucket, name)?;
         attempt_as(who, || remove_directories(&bucket, name))?;
         let created = head(store, name)?.created;
         // From here on it is this one, whatever takes its name.
@@ -257,8 +258,9 @@ fn refuse_if_strange_in(
     }
 }
 
-/// Removes the directories of old versions. Refuses a bucket that has versions or delete markers.
-fn remove_chains(bucket: &Bucket<'_>) -> Result<(), Fail> {
+/// Removes the directories of old versions. Refuses a bucket that has versions or delete markers,
+/// or something there that is neither.
+fn remove_chains(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), Fail> {
     let mut paths = vec![VERSIONS.to_owned()];
     while let Some(path) = paths.last().cloned() {
         let directory = match bucket.own_existing(&path) {
@@ -267,13 +269,22 @@ fn remove_chains(bucket: &Bucket<'_>) -> Result<(), Fail> {
         };
         let before = paths.len();
         for (name, kind) in entries(&directory).attempt("read the old versions of a key")? {
-            match kind {
-                FileType::Directory | FileType::Unknown => paths.push(join(&path, &name)),
-                _ if chain::is_leftover(bucket, &directory, &name)? => {
-                    let removed = rustix::fs::unlinkat(&directory, &*name, AtFlags::empty());
-                    removed.attempt("remove a leftover")?;
+            let kind = type_of(&directory, &name, kind).attempt("look at an old version")?;
+            let Some(kind) = kind else { continue };
+            if kind == FileType::Directory {
+                paths.push(join(&path, &name));
+            } else if keymap::is_lingering(&name) || chain::is_leftover(bucket, &directory, &name)? {
+                let removed = rustix::fs::unlinkat(&directory, &*name, AtFlags::empty());
+                removed.attempt("remove a leftover")?;
+            } else {
+                let path = join(OWN_DIRECTORY, &join(&path, &name));
+                let is_version = kind == FileType::RegularFile && entry_of(&name).is_some();
+                return Err(if is_version {
+                    BackendError::BucketHasVersions { path: join(bucket_name.as_str(), &path) }
+                } else {
+                    no_object(bucket_name, &path, "not created by the gateway")
                 }
-                _ => return Err(BackendError::BucketNotEmpty.into()),
+                .into());
             }
         }
         if paths.len() == before {
@@ -284,6 +295,18 @@ fn remove_chains(bucket: &Bucket<'_>) -> Result<(), Fail> {
         }
     }
     Ok(())
+}
+
+/// Returns the type of a name, which is looked up if reading the directory did not show it; `None`
+/// if the name is gone.
+fn type_of(directory: &OwnedFd, name: &str, kind: FileType) -> Io<Option<FileType>> {
+    if kind != FileType::Unknown {
+        return Ok(Some(kind));
+    }
+    match file_info::at(directory, name) {
+        Err(Errno::NOENT) => Ok(None),
+        info => info.map(|info| Some(info.kind)),
+    }
 }
 
 /// Refuses a directory that cannot be removed (a mount point, or missing permissions), before any
@@ -460,6 +483,20 @@ mod tests {
             assert_eq!(told, join(scene.name.as_str(), named));
             assert!(at.is_dir());
         }
+    }
+
+    /// Not every file system says of what type a name is when its directory is read.
+    #[test]
+    fn a_type_that_is_not_told_is_looked_up() {
+        let scene = Scene::new();
+        fs::create_dir(scene.path().join("d")).unwrap();
+        fs::write(scene.path().join("f"), "1").unwrap();
+        let bucket = scene.bucket();
+        let of = |name: &str| type_of(&bucket.fd, name, FileType::Unknown).unwrap();
+        assert_eq!(
+            [of("d"), of("f"), of("gone")],
+            [Some(FileType::Directory), Some(FileType::RegularFile), None]
+        );
     }
 
     /// On a file system without unnamed files, where its staging file stays longer than

@@ -531,8 +531,9 @@ fn a_listing_shows_all_versions_in_order() {
 #[test]
 fn a_bucket_with_versions_is_not_deleted() {
     let Some(scene) = scene() else { return };
-    let refused = |scene: &Scene| {
-        matches!(crate::buckets::delete(&scene.store, &scene.name), Err(BackendError::BucketNotEmpty))
+    let refused = |scene: &Scene| match crate::buckets::delete(&scene.store, &scene.name) {
+        Err(BackendError::BucketHasVersions { path }) => path.contains("/.slipway/versions/d/a/.slipway,v"),
+        deleted => panic!("{deleted:?}"),
     };
     let id = put(&scene, "d/a", b"1");
     let mark = named(remove(&scene, "d/a", None).version);
@@ -551,6 +552,23 @@ fn a_bucket_with_versions_is_not_deleted() {
     assert!(crashed.is_err());
     fs::remove_file(scene.path().join("a")).unwrap();
     assert_eq!(fs::read_dir(scene.path().join(".slipway/versions/a")).unwrap().count(), 1);
+    crate::buckets::delete(&scene.store, &scene.name).unwrap();
+}
+
+/// The client cannot see what keeps the bucket, so that the error names it for the log.
+#[test]
+fn what_is_no_version_keeps_a_bucket_with_its_name() {
+    let Some(scene) = scene() else { return };
+    let id = put(&scene, "a", b"1");
+    remove(&scene, "a", Some(id));
+    let chain = scene.path().join(".slipway/versions/d");
+    fs::create_dir(&chain).unwrap();
+    fs::write(chain.join("notes"), "x").unwrap();
+    let refused = crate::buckets::delete(&scene.store, &scene.name);
+    let Err(BackendError::BucketHoldsFiles { path, .. }) = refused else { panic!("{refused:?}") };
+    assert_eq!(path, format!("{}/.slipway/versions/d/notes", scene.name));
+    // What FUSE leaves of a file that was removed while it was open goes with the bucket.
+    fs::rename(chain.join("notes"), chain.join(".fuse_hidden0012ab3400000001")).unwrap();
     crate::buckets::delete(&scene.store, &scene.name).unwrap();
 }
 
