@@ -4,6 +4,7 @@ themselves are in `test_versions.py`."""
 import pytest
 
 from support import expect, xml
+from support.bucket import Bucket
 from support.wire import Response
 
 
@@ -65,3 +66,16 @@ def test_nobody_without_the_permission(bucket):
         )
         expect.error(response, "AccessDenied")
     assert status(bucket) is None
+
+
+def test_where_versions_cannot_be_kept_the_answer_says_why(make_server):
+    server = make_server("--metadata", "sidecar", "--log", "debug")
+    bucket = Bucket(server, "beside").create()
+    told = "This server cannot keep versions, since it has its records in files beside the objects."
+    refused = put(bucket, document(Status="Enabled"))
+    expect.error(refused, "NotImplemented", told)
+    assert status(bucket) is None
+    lines = server.log.splitlines()
+    assert any("requests for versions of this bucket are refused" in line for line in lines)
+    [line] = [line for line in lines if refused.headers["x-amz-request-id"] in line and " DEBUG " in line]
+    assert "(--metadata sidecar)" in line

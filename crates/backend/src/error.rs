@@ -4,7 +4,7 @@ use s3_types::{ChecksumAlgorithm, ChecksumType, Condition, Conditions, VersionId
 
 use crate::object::ObjectAttributes;
 use crate::object_check::NotAllowed;
-use crate::versioning::DeleteMarker;
+use crate::versioning::{DeleteMarker, VersionsLack};
 
 /// The result of a storage call.
 pub type Result<T, E = BackendError> = std::result::Result<T, E>;
@@ -49,10 +49,13 @@ pub enum BackendError {
     /// which is for its operator.
     #[error("the file system of the bucket is unsuitable: {0}")]
     BucketUnsuitable(&'static str),
-    /// A server of an older version, which does not know what is asked for, serves the same storage.
-    /// The storage has logged which one.
+    /// A server of an older version, which does not know what is asked for, serves the same
+    /// storage. The storage has logged which one.
     #[error("a server of an older version, which does not know versions, is serving the same directory")]
     OlderServer,
+    /// The bucket cannot keep versions. The storage has logged that.
+    #[error("{0}")]
+    NoVersionsHere(VersionsLack),
     /// The bucket is a mount point, which only the server's administrator can remove.
     #[error("the bucket is a mount point")]
     BucketMounted,
@@ -401,6 +404,7 @@ impl BackendError {
             | Self::Unsupported(_)
             | Self::BucketUnsuitable(_)
             | Self::OlderServer
+            | Self::NoVersionsHere(_)
             | Self::Io { .. } => true,
             Self::NoSuchBucket
             | Self::BucketExists

@@ -54,5 +54,5 @@ pub use upload::{
     UploadSummary,
 };
 pub use version::check_only_version;
-pub use versioning::{DeleteMarker, VersionItem, VersionPage, Versioning};
+pub use versioning::{DeleteMarker, VersionItem, VersionPage, Versioning, VersionsLack};
 pub use writer::{ObjectWriter, PartWriter};

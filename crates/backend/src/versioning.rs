@@ -44,6 +44,30 @@ impl Versioning {
     }
 }
 
+/// The thing that a storage lacks to keep the versions of a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum VersionsLack {
+    /// Requests act as users of the file system, who would need rights in directories of the
+    /// server's.
+    #[error("versions cannot be kept while requests act as users of the file system (--impersonate)")]
+    OwnIdentity,
+    /// Records are not in attributes of their files, and so would not go with them in one step.
+    #[error("versions cannot be kept where records are in files beside the objects (--metadata sidecar)")]
+    Attributes,
+    /// The file system cannot exchange two names in one step.
+    #[error(
+        "versions cannot be kept on this file system, which cannot exchange two names in one step \
+         (RENAME_EXCHANGE)"
+    )]
+    Exchange,
+    /// A name may be missing for a moment while it is replaced.
+    #[error(
+        "versions cannot be kept on this file system, on which a name may be missing for a moment while it is \
+         replaced"
+    )]
+    StableNames,
+}
+
 /// A delete marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeleteMarker {

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::iter::successors;
 
-use backend::{BackendError, DeleteMarker};
+use backend::{BackendError, DeleteMarker, VersionsLack};
 use http::header::LAST_MODIFIED;
 use http::request::Parts;
 use http::{HeaderValue, Method};
@@ -302,8 +302,28 @@ fn from_state_of_storage(error: BackendError) -> S3Error {
             "A server of an older version, which would overwrite versions, serves this bucket. Stop it first.",
         )
         .caused_by(older),
+        B::NoVersionsHere(lack) => no_versions_here(lack),
         internal => S3Error::new(ErrorCode::InternalError).caused_by(internal),
     }
+}
+
+/// Returns the error for a bucket that cannot keep versions.
+fn no_versions_here(lack: VersionsLack) -> S3Error {
+    let message = match lack {
+        VersionsLack::OwnIdentity => {
+            "This server cannot keep versions, since requests act as users of its file system."
+        }
+        VersionsLack::Attributes => {
+            "This server cannot keep versions, since it has its records in files beside the objects."
+        }
+        VersionsLack::Exchange => {
+            "The file system of this bucket cannot exchange two names in one step, which versions need."
+        }
+        VersionsLack::StableNames => {
+            "On the file system of this bucket, a name may be missing while it is replaced. Versions need it to stay."
+        }
+    };
+    S3Error::with_message(ErrorCode::NotImplemented, message).caused_by(lack)
 }
 
 fn about_part(error: S3Error, part_number: u32, etag: String) -> S3Error {

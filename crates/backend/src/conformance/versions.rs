@@ -16,7 +16,7 @@ async fn set(fixture: &Fixture, versioning: Versioning) -> bool {
     let (name, expected) = (&fixture.bucket, &read.tag);
     let request = ChangeBucketRequest { name, expected, changes: &changes, owner: OwnerChange::Kept };
     match fixture.writer.change_bucket(&fixture.cx, request).await {
-        Err(BackendError::BucketUnsuitable(_)) => false,
+        Err(BackendError::NoVersionsHere(_)) => false,
         result => {
             result.unwrap();
             true

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
-use backend::{BackendError, BucketState, Freshness, Result, Versioning};
+use backend::{BackendError, BucketState, Freshness, Result, Versioning, VersionsLack};
 use quick_cache::sync::Cache;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -183,7 +183,7 @@ impl Rules for States {
             (Some(Versioning::Unset) | None, _) => match self.store.bucket(bucket)?.own_existing(VERSIONS) {
                 Ok(_) => Versioning::Enabled,
                 // None was made yet, or none can be.
-                Err(Errno::NOENT) if why_unsuitable(&self.store, bucket)?.is_some() => Versioning::Unset,
+                Err(Errno::NOENT) if lack_for_versions(&self.store, bucket)?.is_some() => Versioning::Unset,
                 Err(Errno::NOENT) => Versioning::Enabled,
                 Err(errno) => return Err(errno).op("open the old versions of a bucket"),
             },
@@ -196,36 +196,34 @@ impl Rules for States {
     }
 }
 
-/// Fails if versions cannot be kept in a bucket, and logs that.
-pub(super) fn unsuitable(store: &Store, bucket: &BucketName) -> Result<()> {
-    static LOGGED: SeldomEach<BucketName> = SeldomEach::every_minute();
-    let Some(why) = why_unsuitable(store, bucket)? else { return Ok(()) };
-    if LOGGED.is_due(bucket.clone()) {
-        tracing::error!(bucket = bucket.as_str(), "requests for versions of this bucket are refused: {why}");
-    }
-    Err(BackendError::BucketUnsuitable(why))
-}
-
-/// Returns the reason why versions cannot be kept in a bucket; `None` if they can.
-fn why_unsuitable(store: &Store, bucket: &BucketName) -> Result<Option<&'static str>> {
+/// Returns what a bucket lacks to keep versions; `None` if it can.
+fn lack_for_versions(store: &Store, bucket: &BucketName) -> Result<Option<VersionsLack>> {
     if store.options.impersonate {
-        return Ok(Some(
-            "versions cannot be kept while requests act as users of the file system (--impersonate)",
-        ));
+        return Ok(Some(VersionsLack::OwnIdentity));
     }
     if store.metadata() == Metadata::Sidecar {
-        return Ok(Some(
-            "versions cannot be kept where records are in files beside the objects (--metadata sidecar)",
-        ));
+        return Ok(Some(VersionsLack::Attributes));
     }
     let bucket = store.bucket(bucket)?;
     let volume = file_info::stat(&bucket.fd)
         .and_then(|info| store.volume_of(info.device, &bucket.fd).op("look at a file system"))?;
-    let can = volume.exchange.is_yes() && !volume.names_may_vanish();
-    Ok((!can).then_some(
-        "versions cannot be kept on this file system, which cannot exchange two names in one step \
-         (RENAME_EXCHANGE)",
-    ))
+    Ok(if !volume.exchange.is_yes() {
+        Some(VersionsLack::Exchange)
+    } else if volume.names_may_vanish() {
+        Some(VersionsLack::StableNames)
+    } else {
+        None
+    })
+}
+
+/// Fails if versions cannot be kept in a bucket, and logs that.
+pub(super) fn unsuitable(store: &Store, bucket: &BucketName) -> Result<()> {
+    static LOGGED: SeldomEach<BucketName> = SeldomEach::every_minute();
+    let Some(lack) = lack_for_versions(store, bucket)? else { return Ok(()) };
+    if LOGGED.is_due(bucket.clone()) {
+        tracing::error!(bucket = bucket.as_str(), "requests for versions of this bucket are refused: {lack}");
+    }
+    Err(BackendError::NoVersionsHere(lack))
 }
 
 #[derive(Debug, Clone)]
