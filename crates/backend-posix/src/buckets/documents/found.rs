@@ -182,6 +182,16 @@ impl FoundDocuments {
         }
     }
 
+    /// True if it is certain that the bucket has no document of this kind.
+    pub fn lacks(&self, kind: DocumentKind) -> bool {
+        let table_counts = match self.closed {
+            None | Some(Closed::DamagedDocuments(_) | Closed::NotUnderstood(_)) => true,
+            Some(Closed::Unreadable(_) | Closed::Damaged | Closed::Newer | Closed::OfAnother) => false,
+        };
+        let has = |contents: &Contents| contents.stored.contains_key(&number_of(kind));
+        table_counts && !self.contents.as_ref().is_some_and(has)
+    }
+
     /// Returns the state of a bucket that has these documents.
     pub fn state(&self, name: &BucketName, created: Timestamp) -> BucketState {
         let whole = |number: u8| {

@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
-use backend::{BackendError, BucketState, Freshness, Result, Versioning, VersionsLack};
+use backend::{BackendError, BucketState, DocumentKind, Freshness, Result, Versioning, VersionsLack};
+use kernel_calls::acting::as_self;
 use quick_cache::sync::Cache;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -37,6 +38,7 @@ use crate::limits::{
     STATE_DOCUMENTS_FACTOR, STATE_OVERHEAD_BYTES, STATES_BYTES_MAX, STATES_LOOKS_MAX, STATES_SEEN_MAX,
 };
 use crate::tree::documents::{OF_BUCKETS, Place};
+use crate::tree::format::{Said, VERSIONS as VERSIONS_FEATURE};
 use crate::tree::store::Store;
 use crate::volume::description::Volume;
 use crate::write::publish::Rules;
@@ -172,21 +174,19 @@ enum KnownFile {
 }
 
 impl Rules for States {
-    /// A bucket whose documents cannot be read keeps versions: nothing is lost by that.
+    /// A bucket whose documents cannot be read keeps versions, unless it is certain that it never
+    /// did: nothing is lost by that. The documents are read as the gateway, whoever writes.
     fn versioning(&self, bucket: &BucketName) -> Result<Versioning> {
         let state = match self.known(bucket) {
             Some(state) => state,
-            None => self.load(bucket)?,
+            None => as_self(|| self.load(bucket))?,
         };
         let versioning = match (Versioning::of(&state.documents), &state.closed) {
             (Some(versioning), None) => versioning,
-            (Some(Versioning::Unset) | None, _) => match self.store.bucket(bucket)?.own_existing(VERSIONS) {
-                Ok(_) => Versioning::Enabled,
-                // None was made yet, or none can be.
-                Err(Errno::NOENT) if lack_for_versions(&self.store, bucket)?.is_some() => Versioning::Unset,
-                Err(Errno::NOENT) => Versioning::Enabled,
-                Err(errno) => return Err(errno).op("open the old versions of a bucket"),
-            },
+            (Some(Versioning::Unset) | None, _) => {
+                let never = as_self(|| never_kept(&self.store, bucket))?;
+                if never { Versioning::Unset } else { Versioning::Enabled }
+            }
             (Some(versioning), Some(_)) => versioning,
         };
         if versioning.is_set() {
@@ -194,6 +194,34 @@ impl Rules for States {
         }
         Ok(versioning)
     }
+}
+
+/// True if it is certain that a closed bucket never kept versions.
+fn never_kept(store: &Store, name: &BucketName) -> Result<bool> {
+    let bucket = store.bucket(name)?;
+    match bucket.own_existing(VERSIONS) {
+        Err(Errno::NOENT) => {}
+        Err(errno) => return Err(errno).op("open the old versions of a bucket"),
+        Ok(_) => return Ok(false),
+    }
+    let said = Said::read(&store.root).op("read the format of the directory")?;
+    if said.checked().is_ok_and(|(_, features)| !features.iter().any(|feature| feature == VERSIONS_FEATURE)) {
+        return Ok(true);
+    }
+    match lack_for_versions(store, name)? {
+        // It could not be made to keep any.
+        Some(VersionsLack::Attributes | VersionsLack::Exchange | VersionsLack::StableNames) => Ok(true),
+        // Other gateways may not act as users.
+        Some(VersionsLack::OwnIdentity) | None => has_no_document(store, name),
+    }
+}
+
+/// True if it is certain that the documents of a closed bucket do not make it keep versions.
+fn has_no_document(store: &Store, name: &BucketName) -> Result<bool> {
+    let Ok(place) = Place::find(store, OF_BUCKETS) else { return Ok(false) };
+    let traits = attributes::traits(store, name)?;
+    let (_, found) = FoundDocuments::read_surely(store, place.as_ref(), name, traits)?;
+    Ok(found.lacks(DocumentKind::Versioning))
 }
 
 /// Returns what a bucket lacks to keep versions; `None` if it can.
