@@ -3,7 +3,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use iam::{AccountId, ConditionKey};
 use policy::Value;
-use s3_types::{ActionSet, S3Action};
+use s3_types::{ActionSet, BucketName, S3Action};
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::tags::{Tagged, checked};
 use s3_wire::{ErrorCode, Result, S3Error, limits, xml};
@@ -60,7 +60,7 @@ impl<'a> Handler<'a> for CreateBucket {
         match storage.create_bucket(request).await {
             Ok(()) => {}
             Err(BackendError::BucketExists) if !is_of(&call, account).await? => {
-                return Err(call.fail(BackendError::BucketNameTaken));
+                return Err(of_another(bucket));
             }
             // The oldest region has always answered so, and programs rely on it.
             // With tags it does not, whether or not they are those of the bucket.
@@ -72,6 +72,14 @@ impl<'a> Handler<'a> for CreateBucket {
         reply::set(reply.headers_mut(), "x-amz-bucket-arn", bucket.arn());
         Ok(reply.into())
     }
+}
+
+/// Returns the error for a bucket that exists and is not known to be the requester's. The log says
+/// which of the causes of this answer it is.
+fn of_another(bucket: &BucketName) -> S3Error {
+    S3Error::new(ErrorCode::BucketAlreadyExists).detail("BucketName", bucket.as_str()).caused_by(
+        "the bucket exists, and belongs to another account, or is closed, so that its owner is not known",
+    )
 }
 
 /// True if the bucket that exists belongs to the account.
