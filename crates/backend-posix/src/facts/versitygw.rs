@@ -59,7 +59,7 @@ const CARRIED: [&str; 12] = [
     REDIRECT,
     TAGS,
 ];
-/// The attributes that have no place in our records yet, with their meaning.
+/// The attributes that an import does not take over, with their meaning.
 const NOT_CARRIED: [(&str, &str); 12] = [
     ("object-retention", "retention"),
     ("object-legal-hold", "legal hold"),

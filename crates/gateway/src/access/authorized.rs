@@ -152,8 +152,8 @@ impl<'a> Authorized<'a> {
     }
 
     /// `action`, or the action like it for versions: returns the version of an object, and fails if
-    /// the object does not exist. It is for operations about something that the storage never has,
-    /// such as an object's tags.
+    /// the object does not exist. It is for operations about something that the storage does not
+    /// keep, such as an object's annotations.
     pub async fn find_object(&self, action: S3Action, request: ReadRequest<'_>) -> Result<Option<VersionId>> {
         self.require(by_version(action, request.object), of_object(request.object))?;
         let request = ReadRequest { check: self.check.as_ref(), ..request };
