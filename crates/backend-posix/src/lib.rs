@@ -77,9 +77,11 @@
 //! # Why it holds
 //! - *Conditions are decided with the publish.* Whatever replaces or removes a name holds the key's
 //!   lock, so what a condition was compared with is what is replaced. A create takes no lock:
-//!   `linkat` succeeds only if the name is free, which no lock holder counts on. (Where the file
-//!   system may lack `RENAME_EXCHANGE`, or records are in files, it takes the lock:
-//!   [`conversion`](write::conversion), [`records`].)
+//!   `linkat` succeeds only if the name is free, which no lock holder counts on. It takes the lock
+//!   all the same where versions are kept ([`keep`](write::keep)), for a condition that needs an
+//!   object or a check, where its record has an overflow file or is in a file itself
+//!   ([`records`]), and where the file system may lack `RENAME_EXCHANGE`
+//!   ([`conversion`](write::conversion)).
 //! - *Directories may go at any time.* The kernel refuses to make a name in a directory that was
 //!   removed, and to remove one that has a name in it. Whoever loses that race starts over
 //!   (`error::retrying`).
@@ -105,8 +107,9 @@
 //! - Undo the directories of a PUT that a crash interrupted before it marked them, where there was
 //!   no room for a note of them: they stay, empty, as if made by a person.
 //! - Tell a copy by `cp -a` from its original: where the record has a companion, both name the
-//!   same, and whichever is replaced or deleted first takes it from the other (which keeps its ETag
-//!   and checksum, and loses metadata and parts).
+//!   same. It names the path of the original, so that the copy leaves it when it is replaced or
+//!   deleted, but the original takes it along (and the copy keeps its ETag and checksum, and loses
+//!   metadata and parts).
 //! - Flush for a PUT the directory that another PUT has made a moment before, and not flushed yet.
 //!   On ext4, XFS and btrfs the flush of what is in that directory has its name on disk, too; a
 //!   file system that promises no more than POSIX could lose both to a power cut.
