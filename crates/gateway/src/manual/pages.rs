@@ -231,8 +231,9 @@ pub const PAGES: &[Page] = &[
         description: &[
             "A version serves every directory that an earlier one served, without this command. What would be read \
              wrongly by earlier versions is kept from them by features, which are named in `DIR/.slipway/format`: a \
-             version that does not know one of them does not open the directory. There is one feature, \
-             `bucket-documents`: buckets may have policies, ACLs and other configuration documents.",
+             version that does not know one of them does not open the directory. The features are \
+             `bucket-documents`, buckets may have policies, ACLs and other configuration documents; and \
+             `versions`, buckets may keep the versions of their objects.",
             "Upgrade a directory where gateways of earlier versions could be started by mistake, or if the changelog \
              or an error says that something needs it. Files in `DIR/.slipway` are written, and no bucket is looked \
              at. Without options, or with `--dry-run`, the command shows the format of the directory, its features, \
