@@ -295,18 +295,6 @@ fn a_file_that_tells_nothing_closes_its_bucket_and_stays() {
     assert!(tree.why_closed().contains("cannot be read"), "{}", tree.why_closed());
 }
 
-/// It may have been said in what cannot be read, though no version has become an old one yet.
-#[test]
-fn a_bucket_whose_documents_cannot_be_read_keeps_versions() {
-    let tree = Tree::new(&[(Policy, "policy")]);
-    let versioning = || tree.first.versioning(&tree.name).unwrap();
-    assert_eq!(versioning(), Versioning::Unset);
-    fs::write(tree.file(), b"\x01more").unwrap();
-    assert!(tree.why_closed().contains("is damaged"), "{}", tree.why_closed());
-    let can = why_unsuitable(&tree.first.store, &tree.name).unwrap().is_none();
-    assert_eq!(versioning(), if can { Versioning::Enabled } else { Versioning::Unset });
-}
-
 #[test]
 fn a_kind_that_must_be_understood_and_is_not_closes_the_bucket() {
     let tree = Tree::new(&[(Policy, "policy")]);
