@@ -88,7 +88,7 @@ impl PosixBackend {
         Err(BackendError::InvalidVersionId(id.clone()))
     }
 
-    /// Checks the version id of a copy's source as [`PosixBackend::check_version`] does; the target
+    /// Checks the version id of a copy's source as [`PosixBackend::named_version`] does; the target
     /// is in `bucket`.
     async fn check_source_version(
         &self,
