@@ -329,8 +329,8 @@ impl Backend for PosixBackend {
         let TagsRequest { object, check } = request;
         let who = self.who(cx)?;
         let named = self.named_version(&who, object, object.bucket).await?;
-        let tagged = Tagged::new(object, named, check);
         let states = Arc::clone(&self.states);
+        let tagged = Tagged::new(object, named, check).under(Arc::clone(&states) as Arc<dyn Rules>);
         let read = move |store: &Store| {
             let marked = |error| marked(store, &states, tagged.current(), error);
             naming(store, tagged.name(), || object::tags(store, &tagged).map_err(marked))
@@ -344,8 +344,8 @@ impl Backend for PosixBackend {
         let PutTagsRequest { object, tags, check } = request;
         let who = self.who(cx)?;
         let named = self.named_version(&who, object, object.bucket).await?;
-        let tagged = Tagged::new(object, named, check);
         let states = Arc::clone(&self.states);
+        let tagged = Tagged::new(object, named, check).under(Arc::clone(&states) as Arc<dyn Rules>);
         let put = move |store: &Store| {
             let marked = |error| marked(store, &states, tagged.current(), error);
             naming(store, tagged.name(), || object::put_tags(store, &tagged, &tags).map_err(marked))

@@ -245,6 +245,10 @@ pub enum BackendError {
     /// object is neither served nor changed.
     #[error("the object's record is in a form that only a newer version of Slipway understands")]
     NewerRecord,
+    /// The record of the object is damaged, and the bucket keeps versions: it is not known which
+    /// version the object's file is, so that nothing is done that depends on it.
+    #[error("the object's record is damaged, so that it is not known which version the object is")]
+    DamagedRecord,
     /// The process or the machine has run out of something that the call needs (file descriptors,
     /// ...), which the text names; trying again later may help.
     #[error("{0}")]
@@ -391,6 +395,7 @@ impl BackendError {
     pub const fn is_of_storage(&self) -> bool {
         match self {
             Self::NewerRecord
+            | Self::DamagedRecord
             | Self::OutOf(_)
             | Self::Leased
             | Self::Unavailable(_)

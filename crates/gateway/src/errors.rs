@@ -286,7 +286,7 @@ fn from_state_of_storage(error: BackendError) -> S3Error {
         B::Leased => S3Error::new(ErrorCode::SlowDown).caused_by(B::Leased),
         B::OutOf(what) => S3Error::new(ErrorCode::SlowDown).caused_by(what),
         B::ReadOnly => read_only().caused_by(B::ReadOnly),
-        denied @ (B::Denied { .. } | B::CannotAct { .. } | B::NewerRecord) => {
+        denied @ (B::Denied { .. } | B::CannotAct { .. } | B::NewerRecord | B::DamagedRecord) => {
             S3Error::new(ErrorCode::AccessDenied).caused_by(denied)
         }
         B::Unsupported(what) => {

@@ -184,7 +184,8 @@ impl Chain {
     }
 
     /// Reads the record of an entry, and the attributes of its file; `None` if the entry does not
-    /// exist, or is no version.
+    /// exist, or is no version. Fails for a damaged record: the file may be a delete marker, or
+    /// what a crash left.
     pub fn record(
         &self,
         bucket: &Bucket<'_>,
@@ -201,7 +202,7 @@ impl Chain {
             Err(Errno::NOENT) => return Ok(None),
             read => read.attempt("read the record of an old version")?,
         };
-        let record = record.opened(|| files::path_of(&*self.directory.fd).join(&name))?;
+        let record = record.opened_version(|| files::path_of(&*self.directory.fd).join(&name))?;
         let record = record.unwrap_or_else(ObjectRecord::of_foreign);
         let is_version = match (entry, record.version) {
             (Entry::Deleted, version) => version.is_some_and(|version| version.is_marker),

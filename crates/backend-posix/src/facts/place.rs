@@ -229,10 +229,10 @@ pub(crate) fn existing_directory(bucket: &Bucket<'_>, path: &str) -> Result<Opti
     }
 }
 
-/// Reads the record of an open directory; it is empty if the directory has none.
+/// Reads the record of an open directory; it is empty if the directory has none, or a damaged one.
 pub(crate) fn directory_record(bucket: &Bucket<'_>, directory: impl AsFd) -> Io<Reading<DirectoryRecord>> {
     Ok(match records::of_directory(bucket.store, directory)? {
-        Reading::Nothing => Reading::Known(DirectoryRecord::mark(false)),
+        Reading::Nothing | Reading::Damaged => Reading::Known(DirectoryRecord::mark(false)),
         reading => reading,
     })
 }

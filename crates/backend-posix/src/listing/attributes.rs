@@ -309,7 +309,8 @@ fn by_name(
         return Some(shown);
     }
     let record: Reading<ObjectRecord> = records::read(bucket.store, directory, name).ok()?;
-    if record == Reading::Nothing && VersitygwUse::for_etags(&bucket.store.options) != VersitygwUse::Ignored {
+    let tells_nothing = matches!(record, Reading::Nothing | Reading::Damaged);
+    if tells_nothing && VersitygwUse::for_etags(&bucket.store.options) != VersitygwUse::Ignored {
         return None;
     }
     if let Some(record) = record.known().filter(|record| record.content.stamp == Some(info.stamp)) {

@@ -19,7 +19,7 @@ use crate::fs::file_info::{self, FileInfo, Stamp};
 use crate::fs::files;
 use crate::fs::resolve::{self, DIRECTORY, PLACE, READ};
 use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, SELF, join};
-use crate::layout::versions::{Entry, Id};
+use crate::layout::versions::{Entry, Id, VERSIONS};
 use crate::limits::{COMPANION_TRIES, READ_CHANGES_MAX};
 use crate::record::{Attached, DirectoryRecord, Divided, Named, ObjectRecord, Reading, Version};
 use crate::records::{self, HeldAttribute, Look};
@@ -38,6 +38,8 @@ pub(crate) struct Opened {
     /// The version that the object is, if its record says so. It also counts if the bytes were
     /// changed since.
     pub version: Option<Version>,
+    /// True if the record is damaged, so that it is not known which version the object is.
+    pub is_damaged: bool,
     /// The upload that made the object, if one did.
     pub upload_id: Option<String>,
     /// The attached half of the object's record.
@@ -45,6 +47,11 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
+    /// True if it is the version that a request names.
+    pub fn is(&self, named: Named) -> bool {
+        !self.is_damaged && self.version.map_or(named == Named::Null, |version| version.is(named))
+    }
+
     /// True if the file was not changed since its attributes were read.
     pub fn is_unchanged(&self) -> Result<bool> {
         match &self.file {
@@ -118,7 +125,16 @@ fn try_open(
             let attributes = record.attributes().ok_or(BackendError::NoSuchKey)?;
             let stamp = Stamp { size_bytes: 0, modified_ns: 0 };
             let attached = record.attached;
-            Ok(Opened { attributes, file: None, stamp, version: None, upload_id: None, attached })
+            let version = None;
+            Ok(Opened {
+                attributes,
+                file: None,
+                stamp,
+                version,
+                is_damaged: false,
+                upload_id: None,
+                attached,
+            })
         }
     }
 }
@@ -132,6 +148,7 @@ fn opened_file(
     lost_companions: &mut usize,
 ) -> Result<Opened, Fail> {
     let OpenFile { file, info, record } = opened;
+    let is_damaged = matches!(record, Reading::Damaged);
     let mut record = whole(store, (bucket, path), record, lost_companions)?.map(|whole| match whole {
         Whole::All(record) => record,
         Whole::Short(mut record) => {
@@ -154,10 +171,11 @@ fn opened_file(
     );
     attributes.version = version.and_then(Version::text);
     attributes.tag_count = attached.tags.len();
-    Ok(Opened { attributes, file: Some(file), stamp: info.stamp, version, upload_id, attached })
+    Ok(Opened { attributes, file: Some(file), stamp: info.stamp, version, is_damaged, upload_id, attached })
 }
 
-/// Opens the version of an object that a request names, in a bucket that keeps versions.
+/// Opens the version of an object that a request names. If the record of the current one is
+/// damaged, that may be any version.
 pub(crate) fn open_version(
     store: &Store,
     bucket: &BucketName,
@@ -168,22 +186,40 @@ pub(crate) fn open_version(
         Err(BackendError::NoSuchKey) => None,
         result => Some(result?),
     };
+    let mut is_damaged = false;
     match (current, named) {
         (Some(current), None) => return Ok(current),
         (Some(mut current), Some(named)) => {
+            is_damaged = current.is_damaged;
             let version = current.version;
             if version.is_some_and(|version| version.is(named) || named == Named::Null) {
                 current.version = retrying(|| believed(store, bucket, place, version))?;
                 current.attributes.version = current.version.and_then(Version::text);
             }
-            if current.version.map_or(named == Named::Null, |version| version.is(named)) {
+            // Where there is no old version of any key, `null` is what is in place.
+            let is_only = is_damaged && named == Named::Null && !has_olds(store, bucket)?;
+            if is_only || current.is(named) {
                 return Ok(current);
             }
         }
         (None, _) => {}
     }
     let mut lost_companions = 0;
-    retrying(|| open_old(store, (bucket, place), named, &mut lost_companions))
+    match retrying(|| open_old(store, (bucket, place), named, &mut lost_companions)) {
+        Err(BackendError::NoSuchKey) if is_damaged => Err(BackendError::DamagedRecord),
+        // The older one of two, perhaps.
+        Ok(_) if is_damaged && named == Some(Named::Null) => Err(BackendError::DamagedRecord),
+        opened => opened,
+    }
+}
+
+/// True if there are old versions in a bucket, or were.
+fn has_olds(store: &Store, bucket: &BucketName) -> Result<bool> {
+    match store.bucket(bucket)?.own_existing(VERSIONS) {
+        Ok(_) => Ok(true),
+        Err(Errno::NOENT) => Ok(false),
+        Err(errno) => Err(errno).op("open the old versions of a bucket"),
+    }
 }
 
 /// Returns the version that the file of a key says it is, as far as its chain agrees

@@ -25,6 +25,7 @@ use crate::tree::lock::Lock;
 use crate::tree::store::Store;
 use crate::write::in_place::DirectoryObject;
 use crate::write::key_lock;
+use crate::write::publish::Rules;
 
 /// The object of a request about tags.
 #[derive(Debug, Clone)]
@@ -34,13 +35,25 @@ pub(crate) struct Tagged {
     /// The version; `None` for the current one.
     version: Option<Named>,
     check: Option<Arc<dyn ObjectCheck>>,
+    /// Says whether the bucket keeps versions; `None` where it does not.
+    rules: Option<Arc<dyn Rules>>,
 }
 
 impl Tagged {
     /// Names the object, and its version, which the caller has read.
     pub fn new(object: ObjectRef<'_>, version: Option<Named>, check: Check<'_>) -> Self {
         let (bucket, place) = (object.bucket.clone(), KeyPath::of(object.key.as_str()));
-        Self { bucket, place, version, check: check.cloned() }
+        Self { bucket, place, version, check: check.cloned(), rules: None }
+    }
+
+    /// Adds the rules of the bucket.
+    pub fn under(self, rules: Arc<dyn Rules>) -> Self {
+        Self { rules: Some(rules), ..self }
+    }
+
+    /// True if the bucket keeps versions.
+    fn keeps_versions(&self) -> Result<bool> {
+        self.rules.as_ref().map_or(Ok(false), |rules| Ok(rules.versioning(&self.bucket)?.is_set()))
     }
 
     /// Returns the place of the object, if the request is about the current version.
@@ -107,8 +120,7 @@ pub(crate) fn put_tags(store: &Store, object: &Tagged, tags: &Tags) -> Result<Op
 
 /// True if the current object is the version that is named.
 fn is_current(opened: &Result<Opened>, named: Named) -> bool {
-    let Ok(opened) = opened else { return false };
-    opened.version.map_or(named == Named::Null, |version| version.is(named))
+    opened.as_ref().is_ok_and(|opened| opened.is(named))
 }
 
 /// Returns the id of the current version, whose lock the caller has. The attempt is lost if the
@@ -134,7 +146,7 @@ fn put_of_old(bucket: &Bucket<'_>, object: &Tagged, named: Named, tags: &Tags) -
     if object.look(Some(&current))? == *tags {
         return Ok(());
     }
-    write(bucket, &lock, (&chain.directory, &name), (&object.place.key, tags))
+    write(bucket, &lock, (&chain.directory, &name), object, tags)
 }
 
 fn put_of_file(bucket: &Bucket<'_>, object: &Tagged, tags: &Tags) -> Result<Option<VersionId>, Fail> {
@@ -150,7 +162,7 @@ fn put_of_file(bucket: &Bucket<'_>, object: &Tagged, tags: &Tags) -> Result<Opti
         Occupant::Directory | Occupant::Obstacle => return Err(Fail::lost("look up a file to tag")),
     };
     if object.look(current.as_ref())? != *tags {
-        write(bucket, &lock, (&directory, &name), (&object.place.key, tags))?;
+        write(bucket, &lock, (&directory, &name), object, tags)?;
     }
     Ok(version)
 }
@@ -181,20 +193,24 @@ fn find(bucket: &Bucket<'_>, path: &str) -> Result<Option<(Directory, String)>, 
     Ok(Some((directory, name.to_owned())))
 }
 
-/// Writes the tags to the record of a file; the caller has looked at the object under the lock.
+/// Writes the tags to the record of a file; the caller has looked at the object under the lock. In
+/// a bucket that keeps versions, a damaged record is not replaced: the file would become the null
+/// version.
 fn write(
     bucket: &Bucket<'_>,
     lock: &Lock,
     (directory, name): (&Directory, &str),
-    (key, tags): (&str, &Tags),
+    object: &Tagged,
+    tags: &Tags,
 ) -> Result<(), Fail> {
     let file = match resolve::content(directory, name) {
         Err(errno) if leads_nowhere(errno) => return Err(Fail::lost_to("open a file to tag", errno)),
         result => result.attempt("open a file")?,
     };
     let stamp = file_info::stat(&file)?.stamp;
-    let present = Present { bucket, directory, name, file: &file };
-    if !records::update(lock, &present, |old| tagged(old, stamp, key, tags))? {
+    let replaces_damaged = || -> Result<bool> { Ok(!object.keeps_versions()?) };
+    let present = Present { bucket, directory, name, file: &file, replaces_damaged: &replaces_damaged };
+    if !records::update(lock, &present, |old| tagged(old, stamp, &object.place.key, tags))? {
         return Err(Fail::lost("tag a file that was replaced"));
     }
     sync(bucket.store, &file)
@@ -245,7 +261,7 @@ fn put_of_directory(bucket: &Bucket<'_>, object: &Tagged, tags: &Tags) -> Result
         return Ok(version);
     }
     if old.file.is_some() {
-        write(bucket, &lock, (&directory, DIRECTORY_DATA), (&object.place.key, tags))?;
+        write(bucket, &lock, (&directory, DIRECTORY_DATA), object, tags)?;
         return Ok(version);
     }
     let place = || files::path_of(&directory);

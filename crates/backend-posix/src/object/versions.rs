@@ -231,7 +231,7 @@ fn put_marker(bucket: &Bucket<'_>, chain: &Chain, version: Version) -> Result<()
     }
     let directory = &*chain.directory.fd;
     let name = scattered_name();
-    let record = ObjectRecord::of_marker(version);
+    let record = ObjectRecord::of_version(None, version);
     let written = as_self(|| {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::openat(directory, &*name, flags, Mode::from_raw_mode(0o600))?;
@@ -364,7 +364,7 @@ fn current_of(bucket: &Bucket<'_>, target: &Target, chain: &Chain, old: Old) -> 
         Ok((file, info, record))
     });
     let (file, info, record) = read.attempt("read an old version")?;
-    let record = record.opened(|| bucket.place().join(&path))?;
+    let record = record.opened_version(|| bucket.place().join(&path))?;
     let overflow = record.as_ref().and_then(|record| record.overflow);
     let attached = match &record {
         Some(record) => place::attached(bucket, &path, record, |record| &record.attached)?,

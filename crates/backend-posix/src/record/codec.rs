@@ -7,7 +7,8 @@
 //! serve something wrong, or replace or delete what must stay. A record with one that is not known
 //! closes its object: a gateway lists the file, and refuses every other request for it. So does a
 //! record of a later version, and a damaged one that has a critical field. A damaged record of
-//! version 1 can't have had one: its file counts as foreign.
+//! version 1 can't have had one: its file counts as foreign. But it may have said which version of
+//! its key the file is, so that where versions are kept, it closes its object, too.
 //!
 //! Whoever can write a file can write its record. What a short record can expand to is limited
 //! (`limits`), and a record beyond that is damaged.
@@ -38,8 +39,10 @@ pub(crate) enum Unread {
 /// The result of reading a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reading<R> {
-    /// The record does not exist, or is damaged.
+    /// The record does not exist.
     Nothing,
+    /// The record is damaged; see [`Unread::Damaged`].
+    Damaged,
     /// The object is closed; see [`Unread::Closed`].
     Closed,
     Known(R),
@@ -50,17 +53,37 @@ impl<R> Reading<R> {
     pub fn known(self) -> Option<R> {
         match self {
             Self::Known(record) => Some(record),
-            Self::Nothing | Self::Closed => None,
+            Self::Nothing | Self::Damaged | Self::Closed => None,
         }
     }
 
-    /// Returns the record, for a caller that will read or change the object. A record that closes
-    /// its object is an error, which is logged with the object's place.
+    /// Returns the record of a version, for a caller that will read or change it. A damaged record
+    /// is an error, too, which is logged with the object's place: it may have said which version
+    /// of its key the file is.
+    pub fn opened_version(self, place: impl Fn() -> PathBuf) -> Result<Option<R>, BackendError> {
+        static LOGGED: Seldom = Seldom::new(CLOSED_LOGGED);
+        if matches!(self, Self::Damaged) {
+            if LOGGED.is_due() {
+                tracing::error!(
+                    path = ?place(),
+                    "the record of this object is damaged, so that it is not known which version of its key the \
+                     file is: requests that depend on that are refused; slipway fsck lists all such objects, and \
+                     with --repair gives the current ones new versions"
+                );
+            }
+            return Err(BackendError::DamagedRecord);
+        }
+        self.opened(place)
+    }
+
+    /// Returns the record, for a caller that will read or change the object; `None` if it is
+    /// missing or damaged. A record that closes its object is an error, which is logged with the
+    /// object's place.
     pub fn opened(self, place: impl FnOnce() -> PathBuf) -> Result<Option<R>, BackendError> {
         static LOGGED: Seldom = Seldom::new(CLOSED_LOGGED);
         match self {
             Self::Known(record) => Ok(Some(record)),
-            Self::Nothing => Ok(None),
+            Self::Nothing | Self::Damaged => Ok(None),
             Self::Closed => {
                 if LOGGED.is_due() {
                     tracing::warn!(
@@ -80,6 +103,7 @@ impl<R> Reading<R> {
         match self {
             Self::Known(record) => f(record).map_or(Reading::Nothing, Reading::Known),
             Self::Nothing => Reading::Nothing,
+            Self::Damaged => Reading::Damaged,
             Self::Closed => Reading::Closed,
         }
     }
@@ -89,7 +113,7 @@ impl<R> From<Result<R, Unread>> for Reading<R> {
     fn from(decoded: Result<R, Unread>) -> Self {
         match decoded {
             Ok(record) => Self::Known(record),
-            Err(Unread::Damaged) => Self::Nothing,
+            Err(Unread::Damaged) => Self::Damaged,
             Err(Unread::Closed) => Self::Closed,
         }
     }
@@ -144,7 +168,7 @@ pub(super) fn decode_at_once<R: Kind>(bytes: &[u8], parts_max: usize) -> Result<
         Ok(Some(parts)) if parts.count > parts_max => return Err(TooManyParts),
         Ok(Some(parts)) => match parts.unpack() {
             Some(parts) => record.take_parts(parts),
-            None => return Ok(Reading::Nothing),
+            None => return Ok(Reading::Damaged),
         },
         Err(unread) => return Ok(Err(unread).into()),
     }

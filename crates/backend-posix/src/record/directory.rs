@@ -94,7 +94,7 @@ impl Reading<DirectoryRecord> {
         match self {
             Self::Known(record) => record.object,
             Self::Closed => true,
-            Self::Nothing => false,
+            Self::Nothing | Self::Damaged => false,
         }
     }
 

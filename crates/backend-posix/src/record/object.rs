@@ -106,12 +106,6 @@ impl ObjectRecord {
         Self { content, attached, version, upload_id: None, overflow: None }
     }
 
-    /// Makes the record of a delete marker, which has no bytes and nothing attached.
-    pub fn of_marker(version: Version) -> Self {
-        let content = ObjectContent::blank();
-        Self { content, attached: Attached::none(), version: Some(version), upload_id: None, overflow: None }
-    }
-
     /// Makes the record that stands for that of a file which has none.
     pub fn of_foreign() -> Self {
         let content = ObjectContent::blank();
@@ -123,6 +117,18 @@ impl ObjectRecord {
     pub fn of_assembly() -> Self {
         let content = ObjectContent::blank();
         Self { content, attached: Attached::none(), version: None, upload_id: None, overflow: None }
+    }
+
+    /// Makes the record of a version about whose bytes this content is known, and nothing else: a
+    /// foreign file, or a delete marker.
+    pub fn of_version(content: Option<ObjectContent>, version: Version) -> Self {
+        Self {
+            content: content.unwrap_or_else(ObjectContent::blank),
+            attached: Attached::none(),
+            version: Some(version),
+            upload_id: None,
+            overflow: None,
+        }
     }
 
     /// Returns the attributes of the file with the stamp `stamp`; `None` if the record has no ETag.

@@ -3,6 +3,7 @@
 //! Changes to a record without new bytes are only made here: everything in the record, known or
 //! not, is kept unless the change removes it.
 
+use backend::BackendError;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
@@ -21,6 +22,9 @@ pub(crate) struct Present<'a> {
     /// The name of the file in the directory.
     pub name: &'a str,
     pub file: &'a OwnedFd,
+    /// Decides whether a damaged record may be replaced: what it said of the object's version is
+    /// lost then.
+    pub replaces_damaged: &'a dyn Fn() -> Result<bool, BackendError>,
 }
 
 /// Replaces the record of an object by the one that `change` makes from it; the caller holds the
@@ -29,16 +33,16 @@ pub(crate) struct Present<'a> {
 ///
 /// `change` gets the record as it is now, with the contents of its companion, whether or not it
 /// describes the file's present bytes. A record whose companion is lost is incomplete, and still
-/// names it. `None` stands for a missing or a damaged record.
+/// names it. `None` stands for a missing record, or a damaged one.
 ///
-/// Fails for a record that is not understood, and with `Denied` if the file system does not let
-/// this process write the record.
+/// Fails for a record that is not understood, for a damaged one that may not be replaced, and with
+/// `Denied` if the file system does not let this process write the record.
 pub(crate) fn update(
     _: &Lock,
     object: &Present<'_>,
     change: impl FnOnce(Option<ObjectRecord>) -> ObjectRecord,
 ) -> Result<bool, Fail> {
-    let Present { bucket, directory, name, file } = *object;
+    let Present { bucket, directory, name, file, replaces_damaged } = *object;
     let info = file_info::of(file).attempt("stat a file")?;
     match file_info::at(directory, name) {
         Ok(named) if named.id() == info.id() => {}
@@ -48,7 +52,10 @@ pub(crate) fn update(
     let place = || files::path_of(directory).join(name);
     let stored: Reading<ObjectRecord> =
         kept::of(bucket.store, directory, name, file).attempt("read a record")?;
-    let stored = stored.opened(place)?;
+    let stored = match stored {
+        Reading::Damaged if !replaces_damaged()? => stored.opened_version(place)?,
+        stored => stored.opened(place)?,
+    };
     let whole = match &stored {
         Some(stored) => complete(bucket, stored).attempt("read a record")?.opened(place)?,
         None => None,

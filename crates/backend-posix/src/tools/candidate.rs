@@ -15,19 +15,27 @@ use std::time::Duration;
 use backend::Result;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use s3_types::{ChecksumAlgorithm, Digester, Digests};
+use s3_types::{BucketName, ChecksumAlgorithm, Digester, Digests};
 
 use super::progress::Progress;
 use crate::base::options::DEFAULT_CHECKSUM;
+use crate::buckets::documents;
 use crate::error::{Fail, Op, leads_nowhere, retrying};
+use crate::facts::chain::Chain;
 use crate::fs::file_info::{self, FileInfo};
 use crate::fs::{files, resolve};
+use crate::layout::keymap::KeyPath;
+use crate::layout::versions::Id;
 use crate::limits::TIMES_SETTLE_REMOTE;
-use crate::record::{ObjectRecord, OfFile, Raw};
+use crate::record::{ObjectContent, ObjectRecord, OfFile, Raw, Version, order_after};
 use crate::records::{self, Present};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::lock::Lock;
-use crate::write::key_lock;
+use crate::write::{keep, key_lock};
+
+/// The reason why a damaged record is not replaced where versions are kept.
+pub(super) const DAMAGED_VERSION: &str = "its record is damaged, so that it is not known which version of its key \
+    it is: `slipway fsck --repair` makes a new one of it";
 
 /// An open regular file, as it was when it was opened.
 pub(crate) struct Candidate<'b> {
@@ -38,6 +46,8 @@ pub(crate) struct Candidate<'b> {
     name: String,
     /// Another program had it open for writing before it was read.
     written: bool,
+    /// True if a damaged record may be replaced ([`Candidate::replace_damaged_record`]).
+    replaces_damaged: bool,
 }
 
 impl<'b> Candidate<'b> {
@@ -49,7 +59,8 @@ impl<'b> Candidate<'b> {
         };
         let info = file_info::stat(&file)?;
         let (directory, name) = (directory.clone(), name.to_owned());
-        Ok(info.is_file().then_some(Self { file, info, bucket, directory, name, written: false }))
+        let (written, replaces_damaged) = (false, false);
+        Ok(info.is_file().then_some(Self { file, info, bucket, directory, name, written, replaces_damaged }))
     }
 
     /// Reads the file, and returns its ETag and its checksum by `algorithm`; `each` gets the bytes,
@@ -92,6 +103,13 @@ impl<'b> Candidate<'b> {
         Ok(())
     }
 
+    /// Lets [`Candidate::adopt`] replace a damaged record, unless the bucket, which has this name,
+    /// keeps versions: the file would become the null version of its key. Returns false then.
+    pub fn replace_damaged_record(&mut self, name: &BucketName) -> bool {
+        self.replaces_damaged = !documents::keeps_versions(self.bucket.store, name);
+        self.replaces_damaged
+    }
+
     /// Gives the file the record that `record` makes of its present one ([`records::update`]), if
     /// it has not changed since the last look. False if it has, or is open for writing.
     pub fn adopt(&self, record: impl Fn(Option<ObjectRecord>) -> ObjectRecord) -> Result<bool> {
@@ -100,13 +118,15 @@ impl<'b> Candidate<'b> {
             record.set_stamp(self.info.stamp);
             record
         };
-        let Self { file, info: _, bucket, directory, name, written: _ } = self;
+        let Self { file, info: _, bucket, directory, name, written: _, replaces_damaged } = self;
+        let replaces_damaged = || -> Result<bool> { Ok(*replaces_damaged) };
         // Bytes that a power cut could still take must not be vouched for.
         rustix::fs::fdatasync(&self.file).op("sync a file")?;
         let mut quiet = !self.written;
         self.under_lock(|lock| {
             quiet &= kernel_calls::has_writer(&self.file) != Some(true);
-            Ok(quiet && records::update(lock, &Present { bucket, directory, name, file }, stamped)?)
+            let present = Present { bucket, directory, name, file, replaces_damaged: &replaces_damaged };
+            Ok(quiet && records::update(lock, &present, stamped)?)
         })
     }
 
@@ -118,12 +138,40 @@ impl<'b> Candidate<'b> {
 
     /// Removes a damaged record. False if the file or its record has changed.
     pub fn remove_damaged_record(&self) -> Result<bool> {
-        self.under_lock(|_| {
+        self.instead_of_damaged_record(|_| {
+            records::remove(self.bucket.store, &self.directory, &self.name, &self.file)
+                .attempt("remove a record")
+        })
+    }
+
+    /// Replaces a damaged record, in a bucket that keeps versions, by one that says only that the
+    /// file is the newest version of its key. It was that already, under an id that is lost. False
+    /// if the file or its record has changed.
+    pub fn make_newest_version(&self, place: &KeyPath) -> Result<bool> {
+        let Self { file, info, bucket, directory, name, written: _, replaces_damaged: _ } = self;
+        self.instead_of_damaged_record(|lock| {
+            let newest = match Chain::open(bucket, place)? {
+                Some(chain) => {
+                    keep::settle_marker(bucket, &chain)?;
+                    chain.olds().attempt("read the old versions of a key")?.first().map(|old| old.order)
+                }
+                None => None,
+            };
+            let version = Version { order: order_after(newest), id: Id::Order, is_marker: false };
+            let new = ObjectRecord::of_version(Some(ObjectContent::of_foreign(info.stamp)), version);
+            let present = Present { bucket, directory, name, file, replaces_damaged: &|| Ok(true) };
+            records::update(lock, &present, |_| new).map(drop)
+        })
+    }
+
+    /// Does `work` if the record is damaged, under the lock of the file's key. False if the file or
+    /// its record has changed.
+    fn instead_of_damaged_record(&self, work: impl Fn(&Lock) -> Result<(), Fail>) -> Result<bool> {
+        self.under_lock(|lock| {
             // One in a file of its own may be another by now.
             let damaged = matches!(self.raw_record()?, Raw::Damaged(_));
             if damaged {
-                records::remove(self.bucket.store, &self.directory, &self.name, &self.file)
-                    .attempt("remove a record")?;
+                work(lock)?;
             }
             Ok(damaged)
         })

@@ -122,8 +122,8 @@ fn work(store: &Store, queue: &Queue) {
 }
 
 /// Rehashes a file; `None` if it is gone, or is left alone.
-fn rehash(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Rehashed>> {
-    let bucket = store.bucket(bucket)?;
+fn rehash(store: &Store, name_of_bucket: &BucketName, key: &str) -> Result<Option<Rehashed>> {
+    let bucket = store.bucket(name_of_bucket)?;
     let Some((directory, name)) = locate(&bucket, &KeyPath::of(key))? else { return Ok(None) };
     let file = match resolve::content(&directory, &name) {
         Err(errno) if leads_nowhere(errno) => return Ok(None),
@@ -138,7 +138,7 @@ fn rehash(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Rehash
     if last_ns > settled_ns || theirs.is_some() {
         return Ok(None);
     }
-    rehash_file(&bucket, &directory, &name, key, false, &Progress::default())
+    rehash_file((&bucket, name_of_bucket), &directory, &name, key, false, &Progress::default())
 }
 
 /// Finds the object's file; `None` if a symbolic link leads there.

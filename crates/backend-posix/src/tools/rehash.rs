@@ -6,7 +6,7 @@ use backend::Result;
 use rustix::fs::FileType;
 use s3_types::{BucketName, Digests, ObjectMetadata};
 
-use super::candidate::Candidate;
+use super::candidate::{Candidate, DAMAGED_VERSION};
 use super::locate::Located;
 use super::opening::{CAN_BE_REPEATED, for_each_bucket, open};
 use super::progress::Progress;
@@ -79,7 +79,14 @@ impl Rehash<'_> {
             WalkEntry::Entry { directory, name, kind: FileType::RegularFile } => {
                 let path = join(&directory.path, &name);
                 let Some(key) = keymap::key_of_file(&path) else { return };
-                match rehash_file(&bucket, &directory, &name, &key, self.options.dry_run, self.progress) {
+                match rehash_file(
+                    (&bucket, self.name),
+                    &directory,
+                    &name,
+                    &key,
+                    self.options.dry_run,
+                    self.progress,
+                ) {
                     Ok(Some(done)) => (self.report)(&self.path(&path), done),
                     Ok(None) => {}
                     Err(error) => (self.report)(&self.path(&path), Rehashed::Failed(error.to_string())),
@@ -99,7 +106,7 @@ impl Rehash<'_> {
 
 /// Gives one file a record, if it is foreign. `None` if it is gone.
 pub(super) fn rehash_file(
-    bucket: &Bucket<'_>,
+    (bucket, bucket_name): (&Bucket<'_>, &BucketName),
     directory: &Directory,
     name: &str,
     key: &str,
@@ -115,6 +122,9 @@ pub(super) fn rehash_file(
         }
         Raw::Known(_, old) if old.content.etag.is_some() && old.content.stamp == Some(file.info.stamp) => {
             return Ok(Some(Rehashed::Known));
+        }
+        Raw::Damaged(_) if !file.replace_damaged_record(bucket_name) => {
+            return Ok(Some(Rehashed::Failed(DAMAGED_VERSION.to_owned())));
         }
         Raw::Known(..) | Raw::Absent | Raw::Damaged(_) => {}
     }
@@ -344,7 +354,13 @@ mod tests {
                 record.attached.unknown = Unknown(vec![(0x41, (*b"a").into())]);
                 record
             };
-            let present = Present { bucket: &bucket, directory: &top, name: "a", file: &file.file };
+            let present = Present {
+                bucket: &bucket,
+                directory: &top,
+                name: "a",
+                file: &file.file,
+                replaces_damaged: &|| Ok(true),
+            };
             let lock = key_lock::take_name(&bucket, "", "a").unwrap();
             assert!(records::update(&lock, &present, set).unwrap());
             drop(lock);

@@ -131,7 +131,7 @@ impl Layout {
     pub fn is_sealed(&self) -> Io<bool> {
         Ok(match record::peek_short::<LayoutRecord>(&self.fd)? {
             Reading::Known(record) => record.sealed,
-            Reading::Nothing | Reading::Closed => true,
+            Reading::Nothing | Reading::Damaged | Reading::Closed => true,
         })
     }
 

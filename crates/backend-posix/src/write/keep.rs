@@ -33,7 +33,7 @@ pub(crate) struct Present {
 }
 
 impl Present {
-    /// Looks at the file of a key.
+    /// Looks at the file of a key. Fails if its record is damaged: the file may be any version.
     pub fn look(bucket: &Bucket<'_>, key_place: &KeyPlace) -> Result<Self, Fail> {
         let KeyPlace { directory, name, .. } = key_place;
         let info = file_info::at(directory, name).attempt("look up a name")?;
@@ -43,7 +43,7 @@ impl Present {
         }
         let record: Reading<ObjectRecord> =
             records::read(bucket.store, directory, name).attempt("read a record")?;
-        let record = record.opened(|| bucket.place().join(&directory.path).join(name))?;
+        let record = record.opened_version(|| bucket.place().join(&directory.path).join(name))?;
         let (version, overflow) = record.map_or((None, None), |record| (record.version, record.overflow));
         Ok(Self { version: version.filter(|version| !version.is_marker), info, overflow })
     }

@@ -10,6 +10,7 @@ use super::strays;
 use crate::buckets::attributes::{self, Birth, Traits};
 use crate::error::{Op, storage_error};
 use crate::fs::file_info::FileInfo;
+use crate::layout::versions::VERSIONS;
 use crate::limits::{STATES_LOOKS_MAX, STATES_PAUSE};
 use crate::tree::documents::{OF_BUCKETS, Place};
 use crate::tree::store::Store;
@@ -246,6 +247,17 @@ fn tag(traits: &Traits, file: Option<&Bytes>) -> BucketTag {
         checksummer.update(file);
     }
     BucketTag::new(checksummer.finish().as_bytes())
+}
+
+/// True if a bucket keeps versions, or did, or if that is not known.
+pub(crate) fn keeps_versions(store: &Store, name: &BucketName) -> bool {
+    match document(store, name, DocumentKind::Versioning) {
+        Ok(None) => {
+            let olds = store.bucket(name).map(|bucket| bucket.own_existing(VERSIONS).map(drop));
+            !matches!(olds, Ok(Err(Errno::NOENT)))
+        }
+        Ok(Some(_)) | Err(_) => true,
+    }
 }
 
 /// Reads a document of a bucket.

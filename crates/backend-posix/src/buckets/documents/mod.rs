@@ -14,5 +14,5 @@ mod strays;
 
 pub(crate) use change::{Change, Initial, change, forget, hold, prepare};
 pub(crate) use check::{Fault, check, finish_create_of};
-pub(crate) use found::{Closed, document};
+pub(crate) use found::{Closed, document, keeps_versions};
 pub(crate) use states::States;

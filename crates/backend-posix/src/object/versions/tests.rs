@@ -530,3 +530,4 @@ fn each_version_has_its_tags() {
 }
 
 mod forged;
+mod unread;

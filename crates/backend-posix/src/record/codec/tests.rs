@@ -278,7 +278,7 @@ fn many_parts_are_left_to_other_threads() {
     assert_eq!(decode_at_once::<ObjectRecord>(&packed, 1000), Err(TooManyParts));
     assert_eq!(decode_at_once(&packed, 10_000), Ok(Reading::from(decode::<ObjectRecord>(&packed))));
     assert_eq!(decode_brief(&packed), Ok(ObjectRecord::of_assembly()));
-    assert_eq!(decode_at_once::<ObjectRecord>(b"\x01\x10", 1000), Ok(Reading::Nothing));
+    assert_eq!(decode_at_once::<ObjectRecord>(b"\x01\x10", 1000), Ok(Reading::Damaged));
 }
 
 #[test]

@@ -36,7 +36,11 @@ fn update_of(
     let bucket = scene.bucket();
     let directory = bucket.directory("").unwrap();
     let lock = key_lock::take_name(&bucket, "", "a").unwrap();
-    update(&lock, &Present { bucket: &bucket, directory: &directory, name: "a", file }, change)
+    update(
+        &lock,
+        &Present { bucket: &bucket, directory: &directory, name: "a", file, replaces_damaged: &|| Ok(true) },
+        change,
+    )
 }
 
 fn tag(number: u8) -> Unknown {

@@ -242,6 +242,7 @@ impl Reporter<'_> {
 /// The check of one bucket.
 pub(super) struct Check<'a> {
     pub bucket: &'a Bucket<'a>,
+    pub name: &'a BucketName,
     pub path: &'a Path,
     pub options: &'a FsckOptions,
     pub progress: &'a Progress,

@@ -161,7 +161,7 @@ fn note(bucket: &Bucket<'_>, named: &Named, found: WalkEntry) {
         Ok(Reading::Known(record)) => record.overflow.into_iter().for_each(|id| named.add(id)),
         Ok(Reading::Closed) => named.unreadable.store(true, Relaxed),
         // What was removed meanwhile has none.
-        Ok(Reading::Nothing) | Err(Errno::NOENT) => {}
+        Ok(Reading::Nothing | Reading::Damaged) | Err(Errno::NOENT) => {}
         Err(_) => named.unreadable.store(true, Relaxed),
     }
 }

@@ -57,7 +57,7 @@ pub fn fsck(
         }
         report.unreadable.store(false, Ordering::Relaxed);
         let bucket = &store.bucket(name)?;
-        check_bucket(&Check { bucket, path, options, progress, report: &report, usage: &usage })
+        check_bucket(&Check { bucket, name, path, options, progress, report: &report, usage: &usage })
     };
     for_each_bucket(&store, root, work, |path, error| {
         let explanation = format!("it could not be checked: {error}");

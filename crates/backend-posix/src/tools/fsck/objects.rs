@@ -8,11 +8,12 @@ use super::companions::{self, Named};
 use super::own::{OF_TREE, leftover};
 use super::sidecars;
 use crate::base::options::Metadata;
+use crate::buckets::documents;
 use crate::error::{Op, retrying};
 use crate::facts::foreign;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{file_info, folding, reading};
-use crate::layout::keymap::{self, DIRECTORY_DATA, Name, OWN_DIRECTORY, RECORDS, SELF, join};
+use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, Name, OWN_DIRECTORY, RECORDS, SELF, join};
 use crate::layout::staged::is_scattered;
 use crate::record::{self, DirectoryRecord, Divided, Kind, ObjectContent, ObjectRecord, Raw, Reading};
 use crate::records;
@@ -112,6 +113,8 @@ fn check_name(check: &Check<'_>, directory: &Directory, name: &str, kind: FileTy
 
 const DAMAGED: &str = "its record is damaged, so that it is served as a foreign file; a repair removes the record, \
     and `slipway rehash` makes a new one";
+const DAMAGED_OF_VERSION: &str = "its record is damaged, so that it is not known which version of its key it is, and \
+    requests that depend on that are refused; a repair makes a new version of it, with an id of its own";
 const NEWER: &str = "its record was written by a newer version of Slipway";
 const MISSING: &str = "the overflow file with the rest of its record is missing: its metadata, tags and parts are lost; a \
     repair keeps the remaining record, whose ETag and checksum are valid";
@@ -120,6 +123,12 @@ fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &st
     let Some(file) = Candidate::open(check.bucket, directory, name)? else { return Ok(()) };
     check.usage.add_object(&file.info);
     let raw = file.raw_record()?;
+    if matches!(raw, Raw::Damaged(_)) && documents::keeps_versions(check.bucket.store, check.name) {
+        let place = KeyPath::of(&keymap::key_of_file(path).unwrap_or_default());
+        let repair = &mut || file.make_newest_version(&place);
+        check.problem(ProblemKind::RecordDamaged, path, DAMAGED_OF_VERSION, Some(repair));
+        return Ok(());
+    }
     let Some(record) = understood(check, path, raw, &mut || file.remove_damaged_record()) else {
         return Ok(());
     };
@@ -151,7 +160,7 @@ pub(super) fn without_companion(record: ObjectRecord, key: &str) -> ObjectRecord
 /// object.
 pub(super) fn is_lost<R: Divided + Clone>(check: &Check<'_>, record: &R) -> Result<bool> {
     let whole = records::complete(check.bucket, record).op("read a record")?;
-    Ok(matches!(whole, Reading::Nothing))
+    Ok(matches!(whole, Reading::Nothing | Reading::Damaged))
 }
 
 /// The explanation of a record that closes its object.

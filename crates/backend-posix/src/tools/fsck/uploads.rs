@@ -72,7 +72,7 @@ fn name_companions_of(check: &Check<'_>, uploads: &OwnedFd, id: &str, named: &Na
         match records::read::<PartRecord>(check.bucket.store, &directory, &name) {
             Ok(Reading::Known(record)) => record.overflow.into_iter().for_each(|id| named.add(id)),
             Ok(Reading::Closed) => named.doubt(),
-            Ok(Reading::Nothing) | Err(Errno::NOENT) => {}
+            Ok(Reading::Nothing | Reading::Damaged) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(errno),
         }
     }

@@ -152,7 +152,7 @@ impl Import<'_> {
         meta: &str,
     ) -> Result<Option<Imported>> {
         let Some(mut file) = Candidate::open(bucket, directory, name)? else { return Ok(None) };
-        if let Some(known) = proof::standing(&file)? {
+        if let Some(known) = proof::standing(&mut file, self.name)? {
             return Ok(Some(known));
         }
         let Some(bytes) = read_meta(bucket.store, meta).op("read an fs.json")? else {

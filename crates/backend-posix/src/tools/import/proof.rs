@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use backend::{ObjectPart, Result};
-use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, Checksummer, ETag};
+use s3_types::{BucketName, Checksum, ChecksumAlgorithm, ChecksumType, Checksummer, ETag};
 
 use super::report::Imported;
 use crate::base::options::DEFAULT_CHECKSUM;
 use crate::facts::versitygw::Attributes;
 use crate::record::{self, Attached, ObjectContent, ObjectRecord, Raw, Unknown};
-use crate::tools::candidate::Candidate;
+use crate::tools::candidate::{Candidate, DAMAGED_VERSION};
 use crate::tools::progress::Progress;
 
 pub(super) const NEWER: &str = "its record was written by a newer version of Slipway";
 
 pub(super) const TOO_MUCH: &str = "its metadata is more than a record holds (64 KiB, 1000 entries)";
 
-/// The result for a file that already has a record, and is left unchanged; `None` if it has no
-/// record, or a damaged one.
-pub(super) fn standing(file: &Candidate<'_>) -> Result<Option<Imported>> {
+/// The result for a file of the bucket `name` that already has a record, and is left unchanged;
+/// `None` if it has no record, or a damaged one.
+pub(super) fn standing(file: &mut Candidate<'_>, name: &BucketName) -> Result<Option<Imported>> {
     Ok(match file.raw_record()? {
         Raw::Newer(_) => Some(Imported::Failed(NEWER.to_owned())),
         // It was made for what is set on the object, and tells nothing of its bytes.
@@ -27,6 +27,9 @@ pub(super) fn standing(file: &Candidate<'_>) -> Result<Option<Imported>> {
         Raw::Known(..) => Some(Imported::Stale(
             "it has a record of Slipway's already (written or imported later), and another program changed it since",
         )),
+        Raw::Damaged(_) if !file.replace_damaged_record(name) => {
+            Some(Imported::Failed(DAMAGED_VERSION.to_owned()))
+        }
         // Of one that is damaged, S3 sees nothing.
         Raw::Absent | Raw::Damaged(_) => None,
     })
