@@ -1,6 +1,7 @@
 //! The implementation of [`Backend`] and [`Maintenance`]: each call runs one operation on the tree.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use async_trait::async_trait;
 use backend::{
@@ -497,7 +498,8 @@ impl Backend for PosixBackend {
 
     async fn statistics(&self) -> Statistics {
         let caches = vec![self.caches.objects.statistics(), self.caches.listing.statistics()];
-        let mut statistics = Statistics { caches, ..Statistics::default() };
+        let unread = self.store.unread.load(Relaxed);
+        let mut statistics = Statistics { caches, unread, ..Statistics::default() };
         volumes::add_statistics(&self.volumes, &mut statistics).await;
         statistics
     }

@@ -7,6 +7,9 @@ pub struct Statistics {
     pub volumes: Vec<VolumeStatistics>,
     /// The names of volumes that did not report their space: they hang, or fail.
     pub silent_volumes: Vec<String>,
+    /// The number of times that a listing could not read what the storage knows of an object, or a
+    /// part of the bucket.
+    pub unread: u64,
 }
 
 /// The figures of a cache since the start.

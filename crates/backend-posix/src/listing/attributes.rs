@@ -179,6 +179,7 @@ fn unread(bucket: &Bucket<'_>, found: &FoundObject, errno: Errno) -> Option<Show
             Some(FileInfo { stamp: Stamp { size_bytes: 0, ..info.stamp }, ..info })
         }),
     };
+    bucket.store.count_unread();
     if LOGGED.is_due() {
         let shown = info.is_some();
         let bucket = bucket.name_for_log();

@@ -21,6 +21,7 @@ pub(super) fn is_object(bucket: &Bucket<'_>, directory: &Directory) -> Io<bool> 
     static LOGGED: Seldom = Seldom::new(LISTING_UNREAD_LOGGED);
     match directory_record(bucket, directory) {
         Err(errno) if is_of_one_file(errno) => {
+            bucket.store.count_unread();
             if LOGGED.is_due() {
                 let directory = &directory.path;
                 let bucket = bucket.name_for_log();

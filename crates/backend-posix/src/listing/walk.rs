@@ -503,9 +503,12 @@ fn persistently(bucket: &Bucket<'_>, above: &Directory, name: &str) -> Io<Direct
 fn left_out(bucket: &Bucket<'_>, key: &str, errno: Errno) -> Option<Hit> {
     static LOGGED: Seldom = Seldom::new(LISTING_UNREAD_LOGGED);
     // What is closed to its user, a user need not see.
-    if !is_acting() && LOGGED.is_due() {
-        let bucket = bucket.name_for_log();
-        tracing::warn!(bucket, key, error = %errno, "a directory cannot be read: the listing lacks the objects in it");
+    if !is_acting() {
+        bucket.store.count_unread();
+        if LOGGED.is_due() {
+            let bucket = bucket.name_for_log();
+            tracing::warn!(bucket, key, error = %errno, "a directory cannot be read: the listing lacks the objects in it");
+        }
     }
     None
 }

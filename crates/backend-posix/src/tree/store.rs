@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use backend::BackendError;
 use rustix::fd::{AsFd, OwnedFd};
@@ -137,6 +139,8 @@ pub(crate) struct Store {
     pub hands_over: bool,
     pub presence: Presence,
     pub unmounted: Unmounted,
+    /// The number of times that a listing could not read a record or a directory.
+    pub unread: AtomicU64,
     /// True if nothing may be written, not even to test something.
     only_read: bool,
     /// The lock by which a tool prevents upgrades of the tree; `None` for a gateway.
@@ -184,6 +188,11 @@ impl Store {
     pub fn check_place_of(&self, bucket: &BucketName) -> backend::Result<()> {
         self.presence.check()?;
         self.unmounted.check(bucket)
+    }
+
+    /// Counts that a listing could not read a record or a directory.
+    pub fn count_unread(&self) {
+        self.unread.fetch_add(1, Relaxed);
     }
 
     /// Makes the checks that are repeated while the tree is served.
@@ -269,6 +278,7 @@ impl Store {
             hands_over: false,
             presence,
             unmounted,
+            unread: AtomicU64::new(0),
             only_read: true,
             serving: None,
         })

@@ -104,6 +104,8 @@ metrics! {
         "How many more files it can hold."
     VOLUME_READ_ONLY "slipway_volume_read_only" Gauge ["volume"]
         "1 if the file system is read-only: mounted so, or made so by the kernel after errors."
+    UNREAD "slipway_listing_unread_total" Counter []
+        "Records and directories that a listing could not read, because of a failing disk or missing rights, and left out or showed without what the record says; each listing counts them again. The log names them, at most 20 a minute."
     SWEPT "slipway_swept_total" Counter ["what"]
         "Leftovers that sweeps removed: staging (unfinished writes), completed (receipts of completed uploads), uploads."
     UNSWEPT "slipway_unswept" Gauge []

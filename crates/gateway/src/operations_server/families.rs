@@ -149,6 +149,7 @@ fn of_storage(page: &mut Page, storage: &Statistics) {
             family.sample([volume.name.as_str()], value(volume));
         }
     }
+    page.family(&table::UNREAD).sample([], storage.unread);
 }
 
 fn sweeps(page: &mut Page, metrics: &Metrics) {
