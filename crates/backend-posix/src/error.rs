@@ -159,6 +159,16 @@ pub(crate) fn is_of_one_file(errno: Errno) -> bool {
     )
 }
 
+/// True for an error of an object's record that can't be read, or is not understood: all other
+/// objects can be.
+pub(crate) fn is_of_one_record(error: &BackendError) -> bool {
+    match error {
+        BackendError::NewerRecord | BackendError::DamagedRecord | BackendError::Denied { .. } => true,
+        BackendError::Io { source, .. } => Errno::from_io_error(source).is_some_and(is_of_one_file),
+        _ => false,
+    }
+}
+
 /// Logs and counts a failure, so that the sweep continues. It returns an error only if the rest of
 /// the bucket has to be given up: its locks are held for long, and other buckets are to be swept,
 /// too.

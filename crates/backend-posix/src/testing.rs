@@ -83,7 +83,7 @@ pub(crate) fn of_parts(etag: ETag, parts: Arc<[ObjectPart]>) -> ObjectRecord {
 
 /// The versioning of all buckets.
 #[derive(Debug)]
-struct Fixed(Versioning);
+pub(crate) struct Fixed(pub Versioning);
 
 impl Rules for Fixed {
     fn versioning(&self, _: &BucketName) -> Result<Versioning> {

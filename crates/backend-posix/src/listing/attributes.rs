@@ -168,7 +168,7 @@ fn summarized(
 
 /// Returns the attributes of an object whose record can't be read, as if it had none; `None` if not
 /// even its file can be read. Logs the object.
-fn unread(bucket: &Bucket<'_>, found: &FoundObject, errno: Errno) -> Option<Shown> {
+pub(super) fn unread(bucket: &Bucket<'_>, found: &FoundObject, errno: Errno) -> Option<Shown> {
     static LOGGED: Seldom = Seldom::new(LISTING_UNREAD_LOGGED);
     let FoundObject { key, directory, source } = found;
     let file = |path: &str| bucket.open(&join(&directory.path, path), PLACE).and_then(file_info::of);

@@ -5,24 +5,28 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use backend::{
-    DeleteMarker, ListPosition, ObjectAttributes, ObjectSummary, Result, VersionItem, VersionPage,
-};
+use backend::{DeleteMarker, ListPosition, ObjectSummary, Result, VersionItem, VersionPage};
 use rustix::io::Errno;
 use s3_types::{ObjectKey, VersionId};
 
+use super::attributes::unread;
 use super::cache::Caches;
 use super::chain_names::{ChainNames, bound_after};
+use super::known::Shown;
 use super::order::{after_all, common_prefix, lower_bound};
 use super::page::Query;
 use super::walk::{FoundObject, Hit, Source, Walk};
-use crate::error::{Fail, Op, leads_nowhere, retrying};
+use crate::base::seldom::Seldom;
+use crate::base::step::step;
+use crate::error::{Fail, Io, LEASED, Op, is_of_one_file, is_of_one_record, leads_nowhere, retrying};
 use crate::facts::chain::{Chain, Old, shown_marker};
 use crate::facts::foreign::{self, VersitygwUse};
-use crate::fs::file_info;
+use crate::facts::place::directory_record;
+use crate::fs::file_info::{self, FileInfo};
 use crate::fs::resolve::{self, READ};
 use crate::layout::keymap::{DIRECTORY_DATA, KeyPath, join};
 use crate::layout::versions::{Entry, Id, Order, VERSIONS};
+use crate::limits::LISTING_UNREAD_LOGGED;
 use crate::record::{Named, ObjectRecord, Reading, Version, is_order};
 use crate::records;
 use crate::tree::bucket::Bucket;
@@ -276,7 +280,8 @@ fn comes_after(order: Option<Order>, after: Option<&VersionId>) -> bool {
 }
 
 /// Reads the current version of a key, and what its record says of the version, as far as its chain
-/// agrees; `None` if its file is gone.
+/// agrees; `None` if its file is gone. One whose record can't be read is shown as the null version:
+/// it is not known which one it is.
 fn current(
     bucket: &Bucket<'_>,
     found: &FoundObject,
@@ -287,61 +292,112 @@ fn current(
         Source::File(path) => path,
         Source::Directory => DIRECTORY_DATA,
     };
-    let path = join(&found.directory.path, name);
-    if let Some((mut object, said)) = summary(bucket, &path, key)? {
-        let mut version = said;
-        if has_chain && let Some(chain) = Chain::open(bucket, &KeyPath::of(key.as_str()))? {
-            version = chain.believed(bucket, said)?;
-            object.version = version.and_then(Version::text);
-        }
-        return Ok(Some((object, version)));
+    let seen = seen(bucket, &join(&found.directory.path, name), key);
+    if let Some((shown, said)) = or_unread(bucket, seen, || found.clone())? {
+        let version = if has_chain { believed(bucket, key, said)? } else { said };
+        return Ok(Some((summarized(key, shown, version), version)));
     }
     let Source::Directory = found.source else { return Ok(None) };
     // An object without bytes of the time before versions were kept.
-    let record = crate::facts::place::directory_record(bucket, &*found.directory).attempt("read a record")?;
-    let record = record.opened(|| bucket.place().join(&found.directory.path))?;
-    let Some(attributes) = record.and_then(|record| record.attributes()) else { return Ok(None) };
-    Ok(Some((summarized(key, attributes, None), None)))
+    let record = directory_record(bucket, &*found.directory).map(Reading::known);
+    let attributes = record.map(|record| record.and_then(|record| record.attributes()));
+    let shown = attributes.map(|attributes| attributes.map(|attributes| (Shown::from(attributes), None)));
+    let shown = or_unread(bucket, shown, || found.clone())?;
+    Ok(shown.map(|(shown, _)| (summarized(key, shown, None), None)))
 }
 
-/// Reads a version that is the file at a path, and what its record says of the version; `None` if
-/// there is no file.
-fn summary(
-    bucket: &Bucket<'_>,
-    path: &str,
-    key: &ObjectKey,
-) -> Result<Option<(ObjectSummary, Option<Version>)>, Fail> {
+/// The part of a file that a listing shows, and the version that its record says.
+type Seen = (Shown, Option<Version>);
+
+/// Looks at a version that is the file at a path; `None` if there is no file. What is not
+/// understood keeps no one from seeing that the file is there.
+fn seen(bucket: &Bucket<'_>, path: &str, key: &ObjectKey) -> Io<Option<Seen>> {
+    step("a version is read")?;
     let file = match resolve::plain(&bucket.fd, path, READ) {
-        Err(Errno::LOOP) => bucket.open(path, READ),
-        opened => opened,
+        Err(Errno::LOOP) => bucket.open(path, READ)?,
+        opened => opened?,
     };
-    let file = match file {
-        Err(errno) if leads_nowhere(errno) => return Ok(None),
-        opened => opened.attempt("open a file")?,
-    };
-    let info = file_info::of(&file).attempt("stat a file")?;
+    let info = file_info::of(&file)?;
     if !info.is_file() {
         return Ok(None);
     }
-    let record: Reading<ObjectRecord> =
-        records::of(bucket.store, &bucket.fd, path, &file).attempt("read a record")?;
-    let record = record.opened(|| bucket.place().join(path))?;
-    let version = record.as_ref().and_then(|record| record.version);
+    let record: Reading<ObjectRecord> = records::of(bucket.store, &bucket.fd, path, &file)?;
     let shown = bucket.store.lasting(&file, &info);
+    if record == Reading::Closed {
+        return Ok(Some((foreign::attributes(&shown, key.as_str()).into(), None)));
+    }
+    let record = record.known();
+    let version = record.as_ref().and_then(|record| record.version);
     let versitygw = VersitygwUse::for_etags(&bucket.store.options);
     let attributes = foreign::attributes_of(&file, record, &shown, key.as_str(), versitygw);
-    Ok(Some((summarized(key, attributes, version), version)))
+    Ok(Some((attributes.into(), version)))
+}
+
+/// Replaces the error about one file by what is known of that file, if anything is: it must not
+/// hide all other versions.
+fn or_unread(
+    bucket: &Bucket<'_>,
+    seen: Io<Option<Seen>>,
+    found: impl FnOnce() -> FoundObject,
+) -> Result<Option<Seen>, Fail> {
+    match seen {
+        Err(errno) if leads_nowhere(errno) => Ok(None),
+        // A program may keep its lease for as long as it likes.
+        Err(errno) if is_of_one_file(errno) || errno == LEASED => {
+            Ok(unread(bucket, &found(), errno).map(|shown| (shown, None)))
+        }
+        seen => seen.attempt("read an object's attributes"),
+    }
 }
 
 /// Returns what a listing shows of an object.
-fn summarized(key: &ObjectKey, attributes: ObjectAttributes, version: Option<Version>) -> ObjectSummary {
-    ObjectSummary {
-        key: key.clone(),
-        size_bytes: attributes.size_bytes,
-        last_modified: attributes.last_modified,
-        etag: attributes.etag,
-        checksum: attributes.checksum,
-        version: version.and_then(Version::text),
+fn summarized(key: &ObjectKey, shown: Shown, version: Option<Version>) -> ObjectSummary {
+    let Shown { size_bytes, last_modified, etag, checksum } = shown;
+    let version = version.and_then(Version::text);
+    ObjectSummary { key: key.clone(), size_bytes, last_modified, etag, checksum, version }
+}
+
+/// The result of reading the record of an entry of a chain.
+enum Look {
+    /// The entry does not exist, or is no version.
+    Missing,
+    /// The record can't be read, or is not understood.
+    Unread,
+    Read(Box<ObjectRecord>, FileInfo),
+}
+
+impl Look {
+    fn at(bucket: &Bucket<'_>, chain: &Chain, entry: Entry) -> Result<Self, Fail> {
+        let read = step("a version is looked at").attempt("read the record of an old version");
+        match read.and_then(|()| chain.record(bucket, entry)) {
+            Ok(None) => Ok(Self::Missing),
+            Ok(Some((record, info))) => Ok(Self::Read(Box::new(record), info)),
+            Err(Fail::Storage(error)) if is_of_one_record(&error) => Ok(Self::Unread),
+            Err(fail) => Err(fail),
+        }
+    }
+
+    /// True if the record says that the version has this order.
+    fn has(&self, order: Order) -> bool {
+        matches!(self, Self::Read(record, _) if record.version.is_some_and(|version| version.order == order))
+    }
+}
+
+/// Returns the newest delete marker of a key, and whether that is known. A marker that can't be
+/// read is left out: neither its id is known nor its time.
+fn newest_marker(bucket: &Bucket<'_>, key: &ObjectKey, chain: &Chain) -> Result<(Option<Old>, bool), Fail> {
+    static LOGGED: Seldom = Seldom::new(LISTING_UNREAD_LOGGED);
+    match chain.marker(bucket) {
+        Err(Fail::Storage(error)) if is_of_one_record(&error) => {
+            bucket.store.count_unread();
+            if LOGGED.is_due() {
+                let (bucket, key) = (bucket.name_for_log(), key.as_str());
+                tracing::error!(bucket, key, %error, "the record of a delete marker cannot be read: the \
+                    listing of versions leaves the delete marker out");
+            }
+            Ok((None, false))
+        }
+        marker => Ok((marker?, true)),
     }
 }
 
@@ -357,9 +413,9 @@ fn olds(
 ) -> Result<Vec<VersionItem>, Fail> {
     let Some(chain) = Chain::open(bucket, &KeyPath::of(key.as_str()))? else { return Ok(Vec::new()) };
     let mut items = Vec::new();
-    let newest = chain.marker(bucket)?;
-    if current.is_none() && comes_after(newest.map(|newest| newest.order), after) {
-        let marker = chain.shown(bucket)?;
+    let (newest, is_known) = newest_marker(bucket, key, &chain)?;
+    if is_known && current.is_none() && comes_after(newest.map(|newest| newest.order), after) {
+        let marker = shown_first(bucket, &chain)?;
         items.extend(marker.map(|marker| item_of_marker(key, marker, true)));
     }
     let bound = match after.and_then(Named::of) {
@@ -403,22 +459,48 @@ fn item(
     (old, mut entry): (Old, Entry),
     current: Option<Id>,
 ) -> Result<Option<VersionItem>, Fail> {
-    let mut read = chain.record(bucket, entry)?;
-    if read.is_none() && current.is_some() {
+    let mut look = Look::at(bucket, chain, entry)?;
+    if matches!(look, Look::Missing) && current.is_some() {
         // It got its name meanwhile, or had not got it yet.
         entry = if entry == Entry::Deleted { old.entry() } else { Entry::Deleted };
-        read = chain
-            .record(bucket, entry)?
-            .filter(|(record, _)| record.version.is_some_and(|version| version.order == old.order));
+        look =
+            Some(Look::at(bucket, chain, entry)?).filter(|look| look.has(old.order)).unwrap_or(Look::Missing);
     }
-    let Some((record, info)) = read else { return Ok(None) };
-    if record.version.is_some_and(|version| version.is_marker) {
-        return Ok(Some(item_of_marker(key, shown_marker(old.beside(current), &info), false)));
+    match look {
+        Look::Missing => Ok(None),
+        Look::Read(record, info) if record.version.is_some_and(|version| version.is_marker) => {
+            Ok(Some(item_of_marker(key, shown_marker(old.beside(current), &info), false)))
+        }
+        Look::Read(..) | Look::Unread => {
+            let name = chain.name(entry);
+            let seen = seen(bucket, &join(&chain.directory.path, &name), key);
+            let found = || FoundObject {
+                key: key.as_str().to_owned(),
+                directory: Arc::new(chain.directory.clone()),
+                source: Source::File(name),
+            };
+            let version = Some(old.beside(current).version(false));
+            let object = or_unread(bucket, seen, found)?.map(|(shown, _)| summarized(key, shown, version));
+            Ok(object.map(|object| VersionItem::Object { object, is_latest: false }))
+        }
     }
-    let path = join(&chain.directory.path, &chain.name(entry));
-    let object = summary(bucket, &path, key)?.map(|(mut object, _)| {
-        object.version = old.beside(current).version(false).text();
-        VersionItem::Object { object, is_latest: false }
-    });
-    Ok(object)
+}
+
+/// Returns the version that the file of a key says it is, as far as its chain agrees
+/// ([`Chain::believed`]); `None` also if the old versions in question can't be read.
+fn believed(bucket: &Bucket<'_>, key: &ObjectKey, said: Option<Version>) -> Result<Option<Version>, Fail> {
+    let Some(chain) = Chain::open(bucket, &KeyPath::of(key.as_str()))? else { return Ok(said) };
+    match chain.believed(bucket, said) {
+        Err(Fail::Storage(error)) if is_of_one_record(&error) => Ok(None),
+        believed => believed,
+    }
+}
+
+/// Returns the delete marker that a request meets in the place of a key's file; `None` also if what
+/// it is made of can't be read.
+fn shown_first(bucket: &Bucket<'_>, chain: &Chain) -> Result<Option<DeleteMarker>, Fail> {
+    match chain.shown(bucket) {
+        Err(Fail::Storage(error)) if is_of_one_record(&error) => Ok(None),
+        shown => shown,
+    }
 }

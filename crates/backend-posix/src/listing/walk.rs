@@ -38,7 +38,7 @@ pub(crate) enum Hit {
 }
 
 /// An object that a walk has found; its attributes are still to be read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct FoundObject {
     pub key: String,
     pub directory: Arc<Directory>,

@@ -263,8 +263,9 @@ impl OldFile<'_> {
             if !matches!(raw, Raw::Known(_, now) if now.overflow == old.overflow) {
                 return Ok(false);
             }
-            let bucket = check.bucket;
-            Ok(records::update(&lock, &Present { bucket, directory, name, file: &file }, |_| new.clone())?)
+            let (bucket, replaces_damaged) = (check.bucket, &|| Ok(false));
+            let present = Present { bucket, directory, name, file: &file, replaces_damaged };
+            Ok(records::update(&lock, &present, |_| new.clone())?)
         })
     }
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::tools::{self, FsckOptions, ProblemKind, ProblemState, Progress, RehashOptions, Rehashed};
 
 const DAMAGED: &[u8] = b"\x01\x02\xff";
+const NEWER: &[u8] = b"\x03held until 2050";
 
 /// The paths of the files of [`KEYS`].
 const FILES: [&str; 4] = ["a", "d/e/a", "both/.slipway,self", "d/.slipway,dir"];
@@ -44,7 +45,7 @@ fn a_current_version_with_a_damaged_record_is_kept() {
         for version in [None, Some(Named::Null), Some(second)] {
             let tagged =
                 object::Tagged::new(backend::ObjectRef::current(&scene.name, &object_key), version, None);
-            let tagged = tagged.under(Arc::new(Fixed(Versioning::Suspended)));
+            let tagged = tagged.under(Arc::new(crate::testing::Fixed(Versioning::Suspended)));
             is_damaged(&object::put_tags(&scene.store, &tagged, &tags));
         }
         assert!(matches!(rehash(&scene, path), Rehashed::Failed(_)), "{key}");
@@ -128,6 +129,77 @@ fn an_old_version_with_a_damaged_record_is_kept() {
         is_damaged(&put_as(&scene, key, b"4", Versioning::Suspended));
         assert_eq!(chain.olds().unwrap().len(), 4, "{key}");
     }
+}
+
+/// One record that can't be read must not hide all other versions.
+#[test]
+fn a_listing_shows_what_cannot_be_read() {
+    let Some(scene) = with_keys() else { return };
+    for (key, path) in KEYS.into_iter().zip(FILES) {
+        let ids: Vec<_> = (0..3).map(|n| put(&scene, key, &vec![0; n])).collect();
+        let before = list(&scene, key, None, 9);
+        let briefs: Vec<_> = before.iter().map(brief).collect();
+        let version_of = |item: &VersionItem| match item {
+            VersionItem::Object { object, .. } => (object.version.clone(), object.size_bytes),
+            item => panic!("{item:?}"),
+        };
+        for raw in [NEWER, DAMAGED] {
+            for path in [path_of_old(&scene, key, ids[1]), path.to_owned()] {
+                scene.set_raw_record(&path, raw);
+            }
+            let after = list(&scene, key, None, 9);
+            assert_eq!(after.iter().map(brief).collect::<Vec<_>>(), briefs, "{key}");
+            let versions: Vec<_> = after.iter().map(version_of).collect();
+            assert_eq!(versions[0], (None, 2), "{key}");
+            assert_eq!(versions[1..], before.iter().map(version_of).collect::<Vec<_>>()[1..], "{key}");
+            for max_items in 1..4 {
+                assert_eq!(list(&scene, key, None, max_items), after, "{key} {max_items}");
+            }
+        }
+    }
+    // A delete marker.
+    put(&scene, "deleted", b"1");
+    remove(&scene, "deleted", None);
+    let chain = Chain::open(&scene.bucket(), &KeyPath::of("deleted")).unwrap().unwrap();
+    scene.set_raw_record(&join(&chain.directory.path, &chain.name(Entry::Deleted)), NEWER);
+    let briefs: Vec<_> = list(&scene, "deleted", None, 9).iter().map(brief).collect();
+    assert_eq!(briefs, [("deleted".to_owned(), "version", false)]);
+    assert_eq!(scene.store.unread.load(std::sync::atomic::Ordering::Relaxed), 1);
+}
+
+/// A failing disk concerns one file, a machine without memory all.
+#[test]
+fn a_listing_goes_on_after_an_error_of_one_file() {
+    let Some(scene) = scene() else { return };
+    for key in ["a", "b"] {
+        for n in 0..3 {
+            put(&scene, key, &vec![0; n]);
+        }
+    }
+    let all: Vec<_> = list(&scene, "", None, 9).iter().map(brief).collect();
+    let failing = |step: &'static str, errno| {
+        let at = move |name| if name == step { Err(errno) } else { Ok(()) };
+        let query = listing::Query {
+            bucket: scene.name.clone(),
+            prefix: String::new(),
+            delimiter: None,
+            start: None,
+            max_items: 9,
+        };
+        at_each_step(at, || {
+            listing::list_versions(&scene.store, &scene.caches.listing, &query, &AtomicBool::new(false))
+        })
+    };
+    for step in ["a version is read", "a version is looked at"] {
+        let errnos = [Errno::IO, Errno::ACCESS, error::LEASED];
+        for errno in errnos.into_iter().take(if step == "a version is read" { 3 } else { 2 }) {
+            let page = failing(step, errno).unwrap();
+            assert_eq!(page.items.iter().map(brief).collect::<Vec<_>>(), all, "{step} {errno}");
+        }
+        assert!(matches!(failing(step, Errno::NOMEM), Err(BackendError::Io { .. })), "{step}");
+    }
+    // Six versions, three times, where the files themselves could not be read.
+    assert_eq!(scene.store.unread.load(std::sync::atomic::Ordering::Relaxed), 18);
 }
 
 /// A tool that makes a new record of a version leaves it the version that it is.
