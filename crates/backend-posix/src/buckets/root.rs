@@ -17,6 +17,7 @@ use crate::fs::resolve;
 use crate::tree::store::{OpenError, Store};
 use crate::volume::description::{Locks, Needs, Volume};
 use crate::volume::lack::Lack;
+use crate::volume::mounts::Mounted;
 use crate::volume::trials;
 
 /// Tries what the root's file system can do. Fails if it lacks something required.
@@ -32,6 +33,9 @@ pub(crate) fn try_root(store: Store, root: &Path) -> Result<Store, OpenError> {
             "the file system of the served directory lacks something: {}",
             Lack::LocksElsewhere.sentence()
         );
+    }
+    for what in Mounted::of(store.device).map_or_else(Vec::new, |mounted| mounted.weakened()) {
+        tracing::warn!(dir = ?root, "an option of the NFS mount with the served directory weakens what S3 promises: {what}");
     }
     Ok(store.with_volume(volume))
 }
