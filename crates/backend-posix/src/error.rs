@@ -57,7 +57,9 @@ pub(crate) fn storage_error(operation: &'static str, errno: Errno) -> BackendErr
         Errno::AGAIN => BackendError::OutOf("names on the path kept changing while it was resolved"),
         LEASED => BackendError::Leased,
         Errno::ROFS => BackendError::ReadOnly,
-        Errno::ACCESS | Errno::PERM => BackendError::Denied { operation },
+        // LOOP is a symbolic link in the place of something of the server's own, which another user
+        // may have put there.
+        Errno::ACCESS | Errno::PERM | Errno::LOOP => BackendError::Denied { operation },
         Errno::NAMETOOLONG => BackendError::KeyNotStorable("a name is too long for the file system"),
         Errno::ILSEQ => {
             BackendError::KeyNotStorable("the file system does not allow these characters in names")

@@ -7,7 +7,7 @@
 //! trusted only if its owner and mode are those that the server gives. That is checked on the open
 //! directory that is then used, not on its name.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use kernel_calls::acting::is_acting;
@@ -24,6 +24,7 @@ use crate::error::Io;
 use crate::fs::{file_info, files};
 use crate::layout::keymap::OWN_DIRECTORY;
 use crate::layout::mark;
+use crate::layout::versions::VERSIONS;
 use crate::volume::description::Fact;
 use crate::volume::trials::is_open_for_ever;
 
@@ -191,7 +192,11 @@ impl Bucket<'_> {
     /// Returns the name of the bucket, for the operator.
     pub fn name_for_log(&self) -> String {
         let place = self.place();
-        place.file_name().unwrap_or_default().to_string_lossy().into_owned()
+        // Where a listing walks through the old versions of a bucket, their directory stands for
+        // it.
+        let old = Path::new(OWN_DIRECTORY).join(VERSIONS);
+        let bucket = if place.ends_with(old) { place.ancestors().nth(2) } else { Some(&*place) };
+        bucket.and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// Returns the path of the bucket, for the operator.

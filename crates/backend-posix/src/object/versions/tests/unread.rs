@@ -215,3 +215,31 @@ fn a_rehash_keeps_the_version() {
         assert_eq!(read(&scene, key, Some(first)).unwrap(), b"1");
     }
 }
+
+/// The directory of old versions, through which a listing walks, is none.
+#[test]
+fn the_log_has_the_name_of_the_bucket() {
+    let Some(scene) = scene() else { return };
+    put(&scene, "a", b"1");
+    put(&scene, "a", b"2");
+    let bucket = scene.bucket();
+    let chains = Bucket { store: &scene.store, fd: Arc::new(bucket.own_existing(VERSIONS).unwrap()) };
+    assert_eq!((bucket.name_for_log(), chains.name_for_log()), ("bucket".to_owned(), "bucket".to_owned()));
+}
+
+/// Another user may put it there, who owns the directory of the bucket.
+#[test]
+fn a_link_in_the_place_of_old_versions_is_refused() {
+    let Some(scene) = scene() else { return };
+    let first = put(&scene, "a", b"1");
+    put(&scene, "a", b"2");
+    let chain = scene.path().join(".slipway/versions/a");
+    fs::remove_dir_all(&chain).unwrap();
+    std::os::unix::fs::symlink("/", &chain).unwrap();
+    let denied = [
+        read(&scene, "a", Some(first)).map(drop),
+        put_as(&scene, "a", b"3", Versioning::Enabled).map(drop),
+        object::delete(&scene.store, &target(&scene, "a", Versioning::Enabled), None).map(drop),
+    ];
+    assert!(denied.iter().all(|result| matches!(result, Err(BackendError::Denied { .. }))), "{denied:?}");
+}
