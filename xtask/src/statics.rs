@@ -16,17 +16,18 @@ const SELDOM: &str = "limits lines of the log, of which a process has one";
 const TABLE: &str = "a table of constants that the compiler cannot make";
 
 /// Crate, module and name of each static, and why it is the process's.
-const STATICS: [(&str, &str, &str, &str); 40] = [
+const STATICS: [(&str, &str, &str, &str); 41] = [
     ("backend-null", "the root", "ZEROS", "a constant that has an address, from which bodies are sent"),
     ("backend-posix", "base::step", "HOOK", "of a thread: what a test has happen at a step"),
     ("backend-posix", "base::unique", "COUNT", "makes names that no other thread of the process makes"),
     ("backend-posix", "base::unique", "KEYS", "makes names that no other process makes or guesses"),
     ("backend-posix", "buckets::aside", "LOGGED", SELDOM),
+    ("backend-posix", "buckets::delete", "LOGGED", SELDOM),
     ("backend-posix", "buckets::documents::states", "LOGGED", SELDOM),
     ("backend-posix", "listing::attributes", "LOGGED", SELDOM),
     ("backend-posix", "listing::unread", "LOGGED", SELDOM),
-    ("backend-posix", "listing::walk", "LOGGED", SELDOM),
     ("backend-posix", "listing::versions", "LOGGED", SELDOM),
+    ("backend-posix", "listing::walk", "LOGGED", SELDOM),
     ("backend-posix", "record::codec", "LOGGED", SELDOM),
     ("backend-posix", "tree::lock", "LOGGED", SELDOM),
     ("backend-posix", "tree::lock_wait", "BUDGET", "of a thread: how long the sweep that it runs may wait"),

@@ -72,6 +72,10 @@ fn delete_directory(store: &Store, name: &BucketName, who: &Who) -> Result<()> {
         let locks = key_lock::take_all(&bucket)?;
         recovery::empty_staging(&bucket)?;
         remove_chains(&bucket, name)?;
+        // Since the first look, locks were waited for. What came meanwhile is found before the
+        // first directory goes, and not after some of them.
+        step("a bucket is to be emptied").attempt("remove a bucket")?;
+        attempt_as(who, || refuse_if_used(&bucket, name))?;
         attempt_as(who, || remove_directories(&bucket, name))?;
         let created = head(store, name)?.created;
         // From here on it is this one, whatever takes its name.
@@ -429,9 +433,33 @@ mod tests {
 
     use super::*;
     use crate::base::options::{Metadata, Options, SweepOptions};
+    use crate::base::step::at_each_step;
     use crate::layout::scattered;
     use crate::maintenance::sweep;
     use crate::testing::Scene;
+
+    /// Between the first look and the first removal, locks are waited for.
+    #[test]
+    fn what_comes_while_a_delete_waits_keeps_empty_directories() {
+        let scene = Scene::new();
+        let path = scene.path();
+        for n in 0..20 {
+            fs::create_dir(path.join(format!("mine{n}"))).unwrap();
+        }
+        // The directory that is looked at last, as directories are removed from the other end.
+        let first = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+        let first = first.filter(|path| !path.ends_with(OWN_DIRECTORY)).find(|path| path.is_dir()).unwrap();
+        let put = move |step: &'static str| {
+            if step == "a bucket is to be emptied" {
+                fs::write(first.join("object"), "1").unwrap();
+            }
+            Ok(())
+        };
+        let deleted = at_each_step(put, || delete(&scene.store, &scene.name));
+        assert!(matches!(deleted, Err(BackendError::BucketNotEmpty)), "{deleted:?}");
+        let left = (0..20).filter(|n| path.join(format!("mine{n}")).is_dir()).count();
+        assert_eq!(left, 20);
+    }
 
     /// Reasons to refuse the last step are checked before the first.
     #[test]
