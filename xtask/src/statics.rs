@@ -22,7 +22,6 @@ const STATICS: [(&str, &str, &str, &str); 41] = [
     ("backend-posix", "base::unique", "COUNT", "makes names that no other thread of the process makes"),
     ("backend-posix", "base::unique", "KEYS", "makes names that no other process makes or guesses"),
     ("backend-posix", "buckets::aside", "LOGGED", SELDOM),
-    ("backend-posix", "buckets::delete", "LOGGED", SELDOM),
     ("backend-posix", "buckets::documents::states", "LOGGED", SELDOM),
     ("backend-posix", "listing::attributes", "LOGGED", SELDOM),
     ("backend-posix", "listing::unread", "LOGGED", SELDOM),

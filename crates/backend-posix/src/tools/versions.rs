@@ -161,7 +161,8 @@ impl Prune<'_> {
             // What a crash left is no version, and does not count as one.
             let Some((record, info)) = chain.record(self.bucket, old.entry())? else { continue };
             all += 1;
-            // Another program removed the newest one, whose place this one takes once that is undone.
+            // Another program removed the newest one, whose place this one takes once that is
+            // undone.
             let Some(since) = replaced_ns.replace(i128::from(old.order)) else { continue };
             newer += 1;
             if newer > self.options.keep && self.is_due(since) {
@@ -304,7 +305,7 @@ mod tests {
         assert_eq!(fs::read_dir(scene.path().join(VERSIONS_PATH)).unwrap().count(), 0);
     }
 
-    /// What another program removed can be undone, by the newest old version.
+    /// A removal by another program can be undone, by the newest old version.
     #[test]
     fn the_newest_version_of_a_key_without_a_file_is_kept() {
         let Some(scene) = Scene::with_versions() else { return };
@@ -314,7 +315,7 @@ mod tests {
         assert_eq!(orders(&scene, "a"), [orders_of[1]]);
     }
 
-    /// What a crash left has the name of a version, but must not be counted as one that is kept.
+    /// A leftover of a crash has the name of a version, but must not be counted as one that is kept.
     #[test]
     fn a_leftover_is_no_version() {
         let Some(scene) = Scene::with_versions() else { return };

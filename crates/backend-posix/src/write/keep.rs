@@ -58,8 +58,8 @@ impl Present {
         self.overflow
     }
 
-    /// Returns the time since which it is the current version, in ns; a file without an order of its
-    /// own has been so for the time that it has not changed, at least.
+    /// Returns the time since which it is the current version, in ns; a file without an order of
+    /// its own has been so for the time that it has not changed, at least.
     pub fn since_ns(&self) -> i128 {
         self.version.map_or(self.info.changed_ns, |version| i128::from(version.order))
     }

@@ -1,27 +1,24 @@
 //! `slipway versions`: lists, prunes and restores the versions of objects in a tree.
 
+mod place;
 mod restore;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use backend::{Backend as _, Context, ListObjectsQuery, VersionItem};
-use backend_posix::PosixBackend;
-use backend_posix::tools::{
-    Progress, PruneOptions as Wanted, Pruned, Pruning, prune_versions, refuse_part_of_tree,
-};
+use backend::VersionItem;
+use backend_posix::tools::{Progress, PruneOptions as Wanted, Pruned, Pruning, prune_versions};
 use clap::{Args, Subcommand};
-use s3_types::{BucketName, VersionId};
+use s3_types::VersionId;
 use serde_json::json;
+
+use place::{Place, each_version, failed, open};
+use restore::RestoreOptions;
 
 use super::{Console, FOUND, Jobs, OK, size};
 use crate::text::one_line;
 use crate::values::whole;
-
-/// The number of versions that are read at a time.
-const PAGE_ITEMS: usize = 1000;
 
 /// The commands of `slipway versions`.
 #[derive(Debug, Clone, Subcommand)]
@@ -36,23 +33,7 @@ pub enum VersionsCommand {
     /// Make an old version of an object the current one again, or restore all keys as they were at
     /// a time. What is current until then stays as an old version. Gateways may go on serving the
     /// directory. Exit status: 0 done; 1 some keys could not be restored; 2 nothing was done
-    Restore(restore::RestoreOptions),
-}
-
-/// The bucket whose versions a command works on.
-#[derive(Debug, Clone, Args)]
-pub struct Place {
-    /// The served directory
-    #[arg(value_name = "DIR")]
-    pub dir: PathBuf,
-
-    /// The bucket
-    #[arg(value_name = "BUCKET", value_parser = bucket)]
-    pub bucket: BucketName,
-
-    /// Only keys that begin with this
-    #[arg(long, value_name = "PREFIX", default_value = "", hide_default_value = true)]
-    pub prefix: String,
+    Restore(RestoreOptions),
 }
 
 /// Options of `slipway versions list`.
@@ -101,10 +82,6 @@ pub struct PruneOptions {
     pub json: bool,
 }
 
-fn bucket(name: &str) -> Result<BucketName, String> {
-    BucketName::new(name).map_err(|_| "not a valid name of a bucket".to_owned())
-}
-
 /// Parses an age: a whole number with a unit.
 fn age(text: &str) -> Result<Duration, String> {
     let expected = || "expected a whole number with s, m, h or d, such as 90d".to_owned();
@@ -131,39 +108,6 @@ pub fn run(command: &VersionsCommand) -> ExitCode {
     outcome.unwrap_or_else(|message| console.fail(&message))
 }
 
-/// Opens the tree of a bucket for a command. The gateway's own way to its objects is taken.
-fn open(place: &Place) -> Result<(PosixBackend, tokio::runtime::Runtime), String> {
-    refuse_part_of_tree(&place.dir)?;
-    let backend = PosixBackend::open_as_tool(&place.dir, backend_posix::Options::default())
-        .map_err(|error| error.to_string())?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    Ok((backend, runtime.map_err(|error| error.to_string())?))
-}
-
-/// Calls `each` with all versions of keys with the prefix.
-async fn each_version(
-    backend: &PosixBackend,
-    place: &Place,
-    mut each: impl FnMut(VersionItem),
-) -> backend::Result<()> {
-    let mut start = None;
-    loop {
-        let query = ListObjectsQuery {
-            bucket: &place.bucket,
-            prefix: &place.prefix,
-            delimiter: None,
-            start: start.as_ref(),
-            max_items: PAGE_ITEMS,
-        };
-        let page = backend.list_versions(&Context::default(), &query).await?;
-        page.items.into_iter().for_each(&mut each);
-        match page.next {
-            Some(next) => start = Some(next),
-            None => return Ok(()),
-        }
-    }
-}
-
 fn list(console: &Console, options: &ListOptions) -> Result<ExitCode, String> {
     let (backend, runtime) = open(&options.place)?;
     let listed = runtime.block_on(each_version(&backend, &options.place, |item| {
@@ -171,10 +115,6 @@ fn list(console: &Console, options: &ListOptions) -> Result<ExitCode, String> {
     }));
     listed.map_err(|error| failed(&options.place, &error))?;
     Ok(OK.into())
-}
-
-fn failed(place: &Place, error: &backend::BackendError) -> String {
-    format!("{}: {error}", place.dir.join(place.bucket.as_str()).display())
 }
 
 fn item_text(item: &VersionItem) -> String {

@@ -29,7 +29,7 @@ use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 use crate::write::key_lock;
 
-/// What is said of a file that stands for a delete marker.
+/// The sentence about a file that stands for a delete marker.
 const DELETE_MARKER: &str = "not imported: a delete marker; its key is deleted to versitygw, but the file is served as an \
     empty object: remove it, unless its older versions are still needed there";
 

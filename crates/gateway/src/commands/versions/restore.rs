@@ -10,7 +10,7 @@ use backend_posix::PosixBackend;
 use clap::Args;
 use s3_types::{Conditions, ETag, ObjectKey, Timestamp, VersionId};
 
-use super::{Place, each_version, failed, open};
+use super::place::{Place, each_version, failed, open};
 use crate::commands::{Console, FOUND, OK};
 use crate::text::one_line;
 

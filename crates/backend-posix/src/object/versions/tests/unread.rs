@@ -223,7 +223,10 @@ fn the_log_has_the_name_of_the_bucket() {
     put(&scene, "a", b"1");
     put(&scene, "a", b"2");
     let bucket = scene.bucket();
-    let chains = Bucket { store: &scene.store, fd: Arc::new(bucket.own_existing(VERSIONS).unwrap()) };
+    let chains = Bucket {
+        store: &scene.store,
+        fd: Arc::new(bucket.own_existing(crate::layout::versions::VERSIONS).unwrap()),
+    };
     assert_eq!((bucket.name_for_log(), chains.name_for_log()), ("bucket".to_owned(), "bucket".to_owned()));
 }
 

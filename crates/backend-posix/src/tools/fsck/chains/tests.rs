@@ -89,7 +89,7 @@ fn versions_are_counted_and_no_problem() {
     assert_eq!(usage, expected);
 }
 
-/// What a crash before the exchange leaves, for files with an order and for those of other
+/// Leftovers of a crash before the exchange, for files with an order and for those of other
 /// programs.
 #[test]
 fn what_an_interrupted_put_leaves_goes() {
