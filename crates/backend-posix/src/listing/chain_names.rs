@@ -13,6 +13,9 @@ use crate::layout::versions::{Entry, Id, Order, entry_of_text, text_after, texts
 use crate::record::{Named, is_order};
 use crate::tree::bucket::Bucket;
 
+/// The operation that errors of reading a chain name.
+pub(super) const READ: &str = "read the old versions of a key";
+
 /// Goes through the old versions and delete markers of a key, from the newest to the oldest, except
 /// the newest marker.
 pub(crate) struct ChainNames<'a> {
@@ -70,7 +73,6 @@ pub(crate) fn newest_old(
     caches: &Caches,
     chain: &Chain,
 ) -> Result<Option<(Old, bool)>, Fail> {
-    const READ: &str = "read the old versions of a key";
     let mut names = ChainNames::below(bucket, caches, chain, None).attempt(READ)?;
     while let Some(old) = names.next().attempt(READ)? {
         if let Some((record, _)) = chain.record(bucket, old.entry())? {
@@ -88,7 +90,6 @@ pub(super) fn bound_after(
     chain: &Chain,
     after: Named,
 ) -> Result<Option<Order>, Fail> {
-    const READ: &str = "read the old versions of a key";
     match after {
         Named::Removed(_) => return Ok(None),
         Named::Number(order) if is_order(order) => return Ok(Some(order)),

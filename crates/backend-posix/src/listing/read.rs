@@ -51,6 +51,7 @@ pub(super) fn read(
 
 /// Facts about a directory besides its components.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Notes {
     has_data: bool,
     has_chains: bool,

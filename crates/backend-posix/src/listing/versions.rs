@@ -11,7 +11,7 @@ use s3_types::{ObjectKey, VersionId};
 
 use super::attributes::unread;
 use super::cache::Caches;
-use super::chain_names::{ChainNames, bound_after};
+use super::chain_names::{ChainNames, READ as READ_CHAIN, bound_after};
 use super::known::Shown;
 use super::order::{after_all, common_prefix, lower_bound};
 use super::page::Query;
@@ -429,9 +429,8 @@ fn olds(
     // A marker beside a file is an old one, and will get its name.
     let settled = newest.filter(|_| current.is_some());
     let mut settled = settled.filter(|settled| bound.is_none_or(|bound| settled.order < bound));
-    const READ: &str = "read the old versions of a key";
-    let mut names = ChainNames::below(bucket, caches, &chain, bound).attempt(READ)?;
-    let mut next = names.next().attempt(READ)?;
+    let mut names = ChainNames::below(bucket, caches, &chain, bound).attempt(READ_CHAIN)?;
+    let mut next = names.next().attempt(READ_CHAIN)?;
     while items.len() < most {
         let is_settled = settled.filter(|settled| next.is_none_or(|next| settled.order > next.order));
         if is_settled.is_some() {
@@ -439,7 +438,7 @@ fn olds(
         }
         let Some(old) = is_settled.or(next) else { break };
         if is_settled.is_none() {
-            next = names.next().attempt(READ)?;
+            next = names.next().attempt(READ_CHAIN)?;
         }
         let entry = if is_settled.is_some() { Entry::Deleted } else { old.entry() };
         items.extend(item(bucket, key, &chain, (old, entry), current)?);

@@ -48,6 +48,7 @@ pub(super) fn id_of(version: Option<Version>) -> String {
 
 /// Returns the old versions and the delete markers of a key, from the newest to the oldest.
 /// `current` is what the record of the key's file says, if it has a file.
+#[expect(clippy::option_option, reason = "no file, or a file without a version")]
 pub(super) fn old_versions(
     located: &Located,
     key: &str,

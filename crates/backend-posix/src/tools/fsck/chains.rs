@@ -265,7 +265,7 @@ impl OldFile<'_> {
             }
             let (bucket, replaces_damaged) = (check.bucket, &|| Ok(false));
             let present = Present { bucket, directory, name, file: &file, replaces_damaged };
-            Ok(records::update(&lock, &present, |_| new.clone())?)
+            records::update(&lock, &present, |_| new.clone())
         })
     }
 
