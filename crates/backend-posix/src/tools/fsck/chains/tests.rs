@@ -63,7 +63,7 @@ fn crash(at: &'static str, work: impl FnOnce()) {
 
 fn crash_put(scene: &Scene, key: &str) {
     crash("a new version has the name of the old one", || {
-        drop(scene.put_as(key, b"lost", Versioning::Enabled))
+        drop(scene.put_as(key, b"lost", Versioning::Enabled));
     });
 }
 
