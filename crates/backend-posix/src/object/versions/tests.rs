@@ -455,7 +455,7 @@ fn what_is_no_version_keeps_a_bucket_with_its_name() {
     let id = put(&scene, "a", b"1");
     remove(&scene, "a", Some(id));
     let chain = scene.path().join(".slipway/versions/d");
-    fs::create_dir(&chain).unwrap();
+    fs::create_dir_all(&chain).unwrap();
     fs::write(chain.join("notes"), "x").unwrap();
     let refused = crate::buckets::delete(&scene.store, &scene.name);
     let Err(BackendError::BucketHoldsFiles { path, .. }) = refused else { panic!("{refused:?}") };
