@@ -15,6 +15,7 @@ from support.peers import minio_file, minio_tree, versitygw_file
 from support.server import RECORDS, SIDECARS
 from support.tools import RECORD, aside, identity, md5
 from support.wire import Response
+from support.xml import element
 
 OLD, NEW = b"old " * 100, b"new" * 200
 LONG_OLD, LONG_NEW = pattern(3 << 20), pattern((3 << 20) + 1)[::-1]
@@ -46,6 +47,11 @@ class Case:
     # A key that the request makes once only: deleted after the fault, it is not made by repeating
     # that.
     once: str | None = None
+    # Done twice, it makes two: an upload, a version.
+    adds: bool = False
+    # It may show before it is ended: the object is an old version, and its delete marker is one that
+    # nobody made (decision 0059).
+    halfway: bool = False
     # What the request answers if it had been done already.
     again: tuple[int, ...] = (200, 204)
 
@@ -85,6 +91,43 @@ def copy(source: str, target: str) -> Callable[[Bucket, Any], Response]:
     return lambda bucket, _: bucket.raw.put(
         bucket.path(target), headers={"x-amz-copy-source": f"/{bucket.name}/{source}"}
     )
+
+
+def kept(
+    prepare: Callable[[Bucket], Any] = nothing, status: str = "Enabled", before: tuple[str, ...] = ()
+) -> Callable[[Bucket], Any]:
+    """Has the bucket keep versions from `prepare` on; objects of the keys `before` are there already."""
+
+    def prepared(bucket: Bucket) -> Any:
+        put_old(*before)(bucket)
+        expect.ok(set_versioning(bucket, "Enabled"))
+        made = prepare(bucket)
+        if status != "Enabled":
+            expect.ok(set_versioning(bucket, status))
+        return made
+
+    return prepared
+
+
+def set_versioning(bucket: Bucket, status: str) -> Response:
+    document = element("VersioningConfiguration", Status=status)
+    return bucket.raw.put(bucket.path(), document.encode(), query={"versioning": ""})
+
+
+def two_versions(bucket: Bucket) -> tuple[str, str]:
+    return tuple(
+        bucket.put("a", body, headers=OLD_HEADERS).headers["x-amz-version-id"] for body in (OLD, LONG_OLD)
+    )
+
+
+def version_and_marker(bucket: Bucket) -> tuple[str, str]:
+    first = bucket.put("a", OLD, headers=OLD_HEADERS).headers["x-amz-version-id"]
+    return first, expect.ok(bucket.delete("a"), 204).headers["x-amz-version-id"]
+
+
+def delete_version(number: int) -> Callable[[Bucket, Any], Response]:
+    """Of those that `prepare` made: 0 is the oldest, -1 the current one."""
+    return lambda bucket, made: bucket.delete("a", query={"versionId": made[number]})
 
 
 def create_upload(bucket: Bucket, _: None) -> Response:
@@ -144,7 +187,7 @@ CASES = [
     Case("delete-many", delete_both, put_old("a", "d/b", "c"), by_key=True, sample=3),
     Case("copy", copy("a", "d/b"), put_old("a", body=LONG_OLD)),
     Case("copy-over", copy("a", "b"), put_two),
-    Case("create-upload", create_upload),
+    Case("create-upload", create_upload, adds=True),
     Case("upload-part", lambda b, upload: b.put_part("d/up", upload, 1, NEW), begun, sample=2),
     Case("upload-part-again", lambda b, upload: b.put_part("d/up", upload, 1, NEW), with_part),
     Case("complete", lambda b, made: b.complete("d/up", *made), with_parts, in_steps=True, sample=5),
@@ -170,6 +213,26 @@ CASES = [
         again=(204, 404),
         sample=40,
     ),
+    Case("versioned-put", put("d/a"), kept(), adds=True),
+    Case("versioned-overwrite", put("a"), kept(two_versions), adds=True, sample=3),
+    Case("versioned-overwrite-of-null", put("a"), kept(before=("a",)), adds=True),
+    Case("versioned-put-over-marker", put("a"), kept(version_and_marker), adds=True),
+    Case("versioned-overwrite-directory", put("d/", b""), kept(put_old("d/", "d/e")), adds=True),
+    Case("versioned-copy-over", copy("a", "b"), kept(put_two), adds=True),
+    Case(
+        "versioned-complete-over",
+        lambda b, made: b.complete("d/up", *made),
+        kept(with_parts_and_object),
+        in_steps=True,
+        sample=5,
+    ),
+    Case("versioned-delete", delete("a"), kept(two_versions), adds=True, halfway=True, sample=3),
+    Case("versioned-delete-of-null", delete("a"), kept(before=("a", "b")), adds=True, halfway=True),
+    Case("versioned-delete-of-none", delete("a"), kept(), adds=True),
+    Case("delete-old-version", delete_version(0), kept(two_versions)),
+    Case("delete-current-version", delete_version(-1), kept(two_versions), sample=3),
+    Case("delete-version-below-marker", delete_version(0), kept(version_and_marker)),
+    Case("suspended-overwrite", put("a"), kept(two_versions, "Suspended"), halfway=True),
 ]
 
 
@@ -184,6 +247,7 @@ class ToolCase:
     # What it does is one decision for each object.
     by_key: bool = True
     in_steps: bool = False
+    halfway: bool = False
 
 
 # Too much for an attribute on ext4, and for two records' worth of attributes to be there at once.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from support.bucket import Bucket
 from support.wire import Response
+from support.xml import Element
 
 ATTRIBUTE, SELF = "user.slipway", ".slipway,self"
 RECORDS, OF_DIRECTORY = ".slipway,records", ".slipway,directory"
@@ -49,6 +50,10 @@ def observe(bucket: Bucket) -> dict[str, object] | None:
         if "-" not in etag and etag != md5:
             raise Torn(f"{key}: {len(got.body)} bytes with MD5 {md5}, ETag {etag}")
         state[key] = (md5, headers)
+    for key, version, latest, kind in versions(bucket):
+        state.setdefault(f"versions of {key}", []).append(
+            (kind, latest, observe_version(bucket, key, version, kind))
+        )
     for upload in bucket.raw.get(bucket.path(), query={"uploads": ""}).xml.all("Upload"):
         parts = bucket.raw.get(bucket.path(upload["Key"]), query={"uploadId": upload["UploadId"]})
         if parts.status != 200:
@@ -58,11 +63,45 @@ def observe(bucket: Bucket) -> dict[str, object] | None:
     return state
 
 
+def versions(bucket: Bucket) -> list[tuple[str, str, str, str]]:
+    """Key, id, whether it is the latest, and kind of each version and delete marker; none of a bucket that never kept any."""
+    setting = bucket.raw.get(bucket.path(), query={"versioning": ""})
+    if setting.status != 200:
+        raise Torn(f"versioning: {setting}")
+    if not setting.xml.all("Status"):
+        return []
+    response = bucket.raw.get(bucket.path(), query={"versions": ""})
+    if response.status != 200:
+        raise Torn(f"listing of versions: {response}")
+    entries = [
+        entry for entry in map(Element, response.xml.node) if entry.name in ("Version", "DeleteMarker")
+    ]
+    return [(entry["Key"], entry["VersionId"], entry["IsLatest"], entry.name) for entry in entries]
+
+
+def observe_version(bucket: Bucket, key: str, version: str, kind: str) -> object:
+    """What S3 says of one version."""
+    got = bucket.get(key, query={"versionId": version})
+    if kind == "DeleteMarker":
+        if got.status != 405:
+            raise Torn(f"the delete marker {version} of {key} is listed, and answers {got}")
+        return anonymous(version)
+    if got.status != 200 or got.headers["x-amz-version-id"] != version:
+        raise Torn(f"version {version} of {key} is listed, and answers {got}")
+    return hashlib.md5(got.body).hexdigest(), told(got)
+
+
+def anonymous(version: str) -> str:
+    """An id as it is in every run."""
+    return version if version == "null" else "some id"
+
+
 def told(response: Response) -> tuple[tuple[str, str], ...]:
     # What the ETag of a foreign file is made of is random, too.
     pairs = (
         (name.lower(), re.sub(r'^"foreign-.*', "foreign", value)) for name, value in response.headers.pairs
     )
+    pairs = ((name, anonymous(value) if name == "x-amz-version-id" else value) for name, value in pairs)
     return tuple(sorted(pair for pair in pairs if pair[0] not in VOLATILE))
 
 

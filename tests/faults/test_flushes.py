@@ -25,6 +25,7 @@ FLUSHES = {"fsync", "fdatasync", "sync_file_range", "syncfs"}
 NAMINGS = {"link", "linkat", "rename", "renameat", "renameat2"}
 # What makes `.slipway` is at the beginning of what is the first to need it.
 MAKES_OWN = "name .slipway, flush .slipway, flush bucket, flush .slipway"
+MAKES_MARKER = "flush .slipway,t*, name .slipway,vdeleted"
 COMPLETES = "flush .slipway, name *, flush completed"
 EXPECTED = {
     "put": "flush file, name a, flush bucket",
@@ -68,12 +69,45 @@ EXPECTED = {
     "delete-empty-bucket": "flush tree",
     "delete-bucket": "flush .slipway, flush .slipway,deleting,bucket,*,*, flush tree, name uploads, name locks, "
     "flush tree",
+    "versioned-put": f"flush file, {MAKES_OWN}, flush .slipway, flush bucket, name a, flush d",
+    "versioned-overwrite": "flush file, name .slipway,v*, name a, flush a, flush bucket",
+    "versioned-overwrite-of-null": f"flush file, {MAKES_OWN}, flush .slipway, flush versions, flush file, "
+    "name .slipway,v*,null, name a, flush a, flush bucket",
+    # If its new name is lost, the marker beside an object is an old one all the same.
+    "versioned-put-over-marker": "flush file, name a, name .slipway,v*, flush bucket",
+    "versioned-overwrite-directory": "flush file, flush .slipway, flush versions, name .slipway,u*, "
+    "name .slipway,dir, flush d, flush d",
+    "versioned-copy-over": "flush file, flush .slipway, flush versions, name .slipway,v*, name b, flush b, "
+    "flush bucket",
+    "versioned-complete-over": "flush assembly1, flush completing, flush .slipway, flush versions, flush d, "
+    f"name .slipway,v*, name up, flush up, flush d, {COMPLETES}",
+    "versioned-delete": f"name .slipway,v*, flush a, {MAKES_MARKER}, flush bucket, flush a",
+    "versioned-delete-of-null": f"{MAKES_OWN}, flush .slipway, flush versions, name .slipway,v*,null, "
+    f"flush a, {MAKES_MARKER}, flush bucket, flush a",
+    "versioned-delete-of-none": f"{MAKES_OWN}, flush .slipway, flush versions, {MAKES_MARKER}, flush bucket, "
+    "flush a",
+    "delete-old-version": "flush bucket, flush a",
+    "delete-current-version": "name a, flush bucket, flush a",
+    "delete-version-below-marker": "flush bucket, flush a",
+    "suspended-overwrite": "flush file, name .slipway,v*, name a, flush a, flush bucket",
 }
 # Where a file system keeps the order (decision 0014): what can't come before what it needs.
 EXPECTED_IN_ORDER = EXPECTED | {
     "file-becomes-directory": f"flush file, {MAKES_OWN}, flush .slipway, name x*, name .slipway,self, name a, "
     "flush bucket, name b, flush a",
     "delete-bucket": "flush .slipway, name uploads, name locks, flush tree",
+    "versioned-overwrite": "flush file, name .slipway,v*, name a, flush bucket",
+    "versioned-overwrite-of-null": f"flush file, {MAKES_OWN}, flush .slipway, flush versions, "
+    "name .slipway,v*,null, name a, flush bucket",
+    "versioned-overwrite-directory": "flush file, flush .slipway, flush versions, name .slipway,u*, "
+    "name .slipway,dir, flush d",
+    "versioned-copy-over": "flush file, flush .slipway, flush versions, name .slipway,v*, name b, flush bucket",
+    "versioned-complete-over": "flush assembly1, flush completing, flush .slipway, flush versions, flush d, "
+    f"name .slipway,v*, name up, flush d, {COMPLETES}",
+    "versioned-delete": f"name .slipway,v*, {MAKES_MARKER}, flush bucket, flush a",
+    "versioned-delete-of-null": f"{MAKES_OWN}, flush .slipway, flush versions, name .slipway,v*,null, "
+    f"{MAKES_MARKER}, flush bucket, flush a",
+    "suspended-overwrite": "flush file, name .slipway,v*, name a, flush bucket",
 }
 # The requests whose bytes get a name in a directory that is flushed afterwards.
 WRITTEN_OUT = ("put", "put-long", "overwrite", "overwrite-long")
