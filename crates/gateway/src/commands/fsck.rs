@@ -103,7 +103,8 @@ pub fn run(options: &FsckOptions) -> ExitCode {
         notes: notes.into_inner(),
         not_shown: not_shown.into_inner(),
     };
-    if !options.json {
+    // A tree without versions is told of as ever.
+    if !options.json && (usage.versions > 0 || usage.delete_markers > 0) {
         console.say(&usage_text(&usage));
     }
     console.say(&if options.json { sums.as_json() } else { sums.as_text(options) });
@@ -154,15 +155,8 @@ impl Sums {
 /// Returns what is stored, with old versions apart.
 fn usage_text(usage: &Usage) -> String {
     let Usage { objects, object_bytes, versions, version_bytes, delete_markers } = *usage;
-    let mut text = format!("{objects} objects, {}", size(object_bytes));
-    if versions > 0 || delete_markers > 0 {
-        let _ = write!(
-            text,
-            "; {versions} old versions, {}; {delete_markers} delete markers",
-            size(version_bytes)
-        );
-    }
-    text
+    let (current, old) = (size(object_bytes), size(version_bytes));
+    format!("{objects} objects, {current}; {versions} old versions, {old}; {delete_markers} delete markers")
 }
 
 fn as_text(problem: &Problem) -> String {
