@@ -35,7 +35,7 @@ FOR_THE_SWEEP = {
     # The journal, by which who asks again, or the sweep, ends what may be published already
     # (decision 0007); or parts that nobody can find any more, in a directory that could not be
     # read.
-    r"complete.*": r"\.slipway/uploads/\*/.*",
+    r"(versioned-)?complete.*": r"\.slipway/uploads/\*/.*",
     # Parts stay as long as a power cut might bring the upload back.
     r"abort": r"\.slipway/uploads/\*/.*",
     # The old object's companion, when a power cut might bring its name back, or when it could not

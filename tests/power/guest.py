@@ -84,7 +84,8 @@ class Here:
         from support.sigv4 import Signer
         from support.wire import RawClient
 
-        self.raw = RawClient(("127.0.0.1", PORT), Signer(ACCESS_KEY, SECRET_KEY))
+        # The guest may stand still for long where the host is busy.
+        self.raw = RawClient(("127.0.0.1", PORT), Signer(ACCESS_KEY, SECRET_KEY), timeout=300)
         self.tree = Path(MOUNT, "tree")
 
 
