@@ -31,9 +31,9 @@ GATEWAY = (0, 0)
 LONG = pattern(PART)
 # The sweep acts as the gateway everywhere. The next one comes after hours.
 SWEPT = r"^slipway_last_sweep_timestamp_seconds [1-9]"
-# A file that becomes a directory is refused (501).
+# A file that becomes a directory is refused (501), and so are versions.
 NOT_SERVED = ("file-becomes-directory", "overwrite-file-in-directory")
-SERVED = [case for case in CASES if case.name not in NOT_SERVED]
+SERVED = [case for case in CASES if case.name not in NOT_SERVED and not case.keeps_versions]
 
 
 @pytest.fixture

@@ -204,13 +204,13 @@ def test_the_first_bucket_with_versions_waits_for_gateways_of_older_builds(make_
     assert own.read_text().splitlines()[1] == "features: bucket-documents versions"
     # As a gateway of an older build has it, which runs.
     older = own.with_name("0" * 32)
-    older.write_text("10.0.0.5:9000 (slipway 0.1.0, process 812 on gw1)\n")
+    older.write_text("10.0.0.5:9000 (slipway 0.0.9, process 812 on gw1)\n")
     with older.open("r+") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         refused = enable(bucket)
         assert refused.status == 409, refused.body
         assert b"A server of an older version" in refused.body
-        assert "10.0.0.5:9000 (slipway 0.1.0" in server.log
+        assert "10.0.0.5:9000 (slipway 0.0.9" in server.log
         assert (
             not (server.tree / ".slipway/format").exists()
             or "versions" not in (server.tree / ".slipway/format").read_text()

@@ -54,6 +54,12 @@ class Case:
     halfway: bool = False
     # What the request answers if it had been done already.
     again: tuple[int, ...] = (200, 204)
+    # The bucket keeps versions, which is refused with --impersonate.
+    keeps_versions: bool = False
+
+
+def of_versions(*arguments: Any, **fields: Any) -> Case:
+    return Case(*arguments, **fields, keeps_versions=True)
 
 
 def put_old(*keys: str, body: bytes = OLD) -> Callable[[Bucket], None]:
@@ -213,26 +219,26 @@ CASES = [
         again=(204, 404),
         sample=40,
     ),
-    Case("versioned-put", put("d/a"), kept(), adds=True),
-    Case("versioned-overwrite", put("a"), kept(two_versions), adds=True, sample=3),
-    Case("versioned-overwrite-of-null", put("a"), kept(before=("a",)), adds=True),
-    Case("versioned-put-over-marker", put("a"), kept(version_and_marker), adds=True),
-    Case("versioned-overwrite-directory", put("d/", b""), kept(put_old("d/", "d/e")), adds=True),
-    Case("versioned-copy-over", copy("a", "b"), kept(put_two), adds=True),
-    Case(
+    of_versions("versioned-put", put("d/a"), kept(), adds=True),
+    of_versions("versioned-overwrite", put("a"), kept(two_versions), adds=True, sample=3),
+    of_versions("versioned-overwrite-of-null", put("a"), kept(before=("a",)), adds=True),
+    of_versions("versioned-put-over-marker", put("a"), kept(version_and_marker), adds=True),
+    of_versions("versioned-overwrite-directory", put("d/", b""), kept(put_old("d/", "d/e")), adds=True),
+    of_versions("versioned-copy-over", copy("a", "b"), kept(put_two), adds=True),
+    of_versions(
         "versioned-complete-over",
         lambda b, made: b.complete("d/up", *made),
         kept(with_parts_and_object),
         in_steps=True,
         sample=5,
     ),
-    Case("versioned-delete", delete("a"), kept(two_versions), adds=True, halfway=True, sample=3),
-    Case("versioned-delete-of-null", delete("a"), kept(before=("a", "b")), adds=True, halfway=True),
-    Case("versioned-delete-of-none", delete("a"), kept(), adds=True),
-    Case("delete-old-version", delete_version(0), kept(two_versions)),
-    Case("delete-current-version", delete_version(-1), kept(two_versions), sample=3),
-    Case("delete-version-below-marker", delete_version(0), kept(version_and_marker)),
-    Case("suspended-overwrite", put("a"), kept(two_versions, "Suspended"), halfway=True),
+    of_versions("versioned-delete", delete("a"), kept(two_versions), adds=True, halfway=True, sample=3),
+    of_versions("versioned-delete-of-null", delete("a"), kept(before=("a", "b")), adds=True, halfway=True),
+    of_versions("versioned-delete-of-none", delete("a"), kept(), adds=True),
+    of_versions("delete-old-version", delete_version(0), kept(two_versions)),
+    of_versions("delete-current-version", delete_version(-1), kept(two_versions), sample=3),
+    of_versions("delete-version-below-marker", delete_version(0), kept(version_and_marker)),
+    of_versions("suspended-overwrite", put("a"), kept(two_versions, "Suspended"), halfway=True),
 ]
 
 
