@@ -22,6 +22,7 @@ macro_rules! actions {
 // (and "for Amazon S3 Express").
 actions! {
     AbortMultipartUpload "s3:AbortMultipartUpload"
+    BypassGovernanceRetention "s3:BypassGovernanceRetention"
     CreateBucket "s3:CreateBucket"
     CreateBucketMetadataTableConfiguration "s3:CreateBucketMetadataTableConfiguration"
     CreateSession "s3express:CreateSession"

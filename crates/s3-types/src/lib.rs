@@ -17,6 +17,7 @@ pub mod limits;
 mod metadata;
 mod names;
 mod object_facts;
+mod object_lock;
 mod range;
 mod tags;
 pub mod words;
@@ -32,6 +33,9 @@ pub use jiff::Timestamp;
 pub use metadata::ObjectMetadata;
 pub use names::{BucketName, InvalidName, ObjectKey, UploadId, VersionId};
 pub use object_facts::{NeededFacts, ObjectFacts};
+pub use object_lock::{
+    DefaultRetention, LockStrength, ObjectLock, Retention, RetentionMode, RetentionPeriod,
+};
 pub use range::{ByteRange, Resolved};
 pub use tags::{InvalidTags, Tag, Tags, value_of};
 pub use words::UnknownWord;

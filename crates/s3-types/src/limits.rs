@@ -28,6 +28,10 @@ pub const BUCKET_TAGS_MAX: usize = 50;
 pub const TAG_KEY_CHARS_MAX: usize = 128;
 /// The longest value of a tag, in code units of UTF-16.
 pub const TAG_VALUE_CHARS_MAX: usize = 256;
+/// The longest default retention of Object Lock that is given in days.
+pub const RETENTION_DAYS_MAX: u32 = 36_500;
+/// The longest default retention of Object Lock that is given in years.
+pub const RETENTION_YEARS_MAX: u32 = 100;
 
 const _: () = assert!(OBJECT_BYTES_MAX <= PART_BYTES_MAX * PARTS_MAX as u64 * 2);
 const _: () = assert!(PART_BYTES_MIN < PART_BYTES_MAX);
