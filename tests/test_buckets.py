@@ -120,7 +120,7 @@ class TestCreate:
     @pytest.mark.parametrize(
         "header, value, code",
         [
-            ("x-amz-bucket-object-lock-enabled", "true", "NotImplemented"),
+            ("x-amz-bucket-object-lock-enabled", "maybe", "NotImplemented"),
             ("x-amz-acl", "public-read", "AccessControlListNotSupported"),
             ("x-amz-grant-read", 'id="x"', "AccessControlListNotSupported"),
             ("x-amz-object-ownership", "ObjectWriter", "NotImplemented"),

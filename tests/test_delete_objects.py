@@ -212,7 +212,7 @@ def test_a_key_that_is_too_long(bucket):
 @pytest.mark.parametrize("value", ["true", "false"])
 @pytest.mark.usefixtures("no_bucket")
 def test_there_is_no_retention_to_bypass(bucket, value):
-    """Nor is it said that there is none to keep: S3 has the header in buckets with Object Lock alone."""
+    """S3 has the header in buckets with Object Lock alone."""
     bucket.put("a", b"x")
     name = "x-amz-bypass-governance-retention"
     message = "x-amz-bypass-governance-retention is only applicable to Object Lock enabled buckets."

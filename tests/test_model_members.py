@@ -6,17 +6,20 @@ A member that a newer model adds fails `test_every_member_has_a_line`, until it 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from support import expect, s3_model, tables, xml
-from support.bucket import complete_document
+from support.bucket import Bucket, complete_document
 from support.checksums import ALGORITHMS, checksum, content_md5
 from support.wire import Response
 
 DATA = b"the data of the request"
 OLD = b"what was there"
 TAGGING = b"<Tagging><TagSet><Tag><Key>a</Key><Value>1</Value></Tag></TagSet></Tagging>"
+LOCKING = b"<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>"
+HOLD = b"<LegalHold><Status>OFF</Status></LegalHold>"
 LATE, EARLY = "Wed, 01 Jan 2020 00:00:00 GMT", "Tue, 01 Jan 2019 00:00:00 GMT"
 SERVED = [row.name for row in tables.operations() if row.support == "served"]
 WRONG_ETAG = '"00000000000000000000000000000000"'
@@ -101,6 +104,16 @@ class Scene:
     def suspended(self) -> bytes:
         return xml.element("VersioningConfiguration", Status="Suspended").encode()
 
+    def lock_bucket(self) -> Bucket:
+        """A bucket with a version that is locked, but for seconds only."""
+        locks = Bucket(self.bucket.server, f"{self.bucket.name}-locks")
+        expect.ok(self.raw.put(locks.path(), headers={"x-amz-bucket-object-lock-enabled": "true"}))
+        until = (datetime.now(UTC) + timedelta(seconds=5)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        lock = {"mode": "GOVERNANCE", "retain-until-date": until, "legal-hold": "OFF"}
+        headers = {f"x-amz-object-lock-{name}": value for name, value in lock.items()}
+        locks.put("key", OLD, headers={**headers, "content-md5": content_md5(OLD)})
+        return locks
+
     def set_policy(self) -> None:
         document = self.policy("s3:PutObject")
         expect.ok(self.raw.put(self.bucket.path(), document, query={"policy": ""}), 204)
@@ -156,6 +169,23 @@ class Scene:
                 expect.ok(self.raw.request(**{"query": {}, **request}), 204)
                 method = operation.removesuffix("BucketTagging").upper()
                 return {"method": method, "path": bucket_path, "query": {"tagging": ""}}
+            case "PutObjectLockConfiguration" | "GetObjectLockConfiguration":
+                locks, query = self.lock_bucket().path(), {"object-lock": ""}
+                if operation.startswith("Get"):
+                    return {"method": "GET", "path": locks, "query": query}
+                digest = {"content-md5": content_md5(LOCKING)}
+                return {"method": "PUT", "path": locks, "query": query, "headers": digest, "body": LOCKING}
+            case "PutObjectRetention" | "PutObjectLegalHold":
+                # What sets nothing that outlasts the test.
+                body = b"<Retention/>" if operation == "PutObjectRetention" else HOLD
+                query = {"retention" if operation == "PutObjectRetention" else "legal-hold": ""}
+                headers, locks = {"content-md5": content_md5(body)}, self.lock_bucket().path("key")
+                if operation == "PutObjectRetention":
+                    headers["x-amz-bypass-governance-retention"] = "true"
+                return {"method": "PUT", "path": locks, "query": query, "headers": headers, "body": body}
+            case "GetObjectRetention" | "GetObjectLegalHold":
+                query = {"retention" if operation == "GetObjectRetention" else "legal-hold": ""}
+                return {"method": "GET", "path": self.lock_bucket().path("key"), "query": query}
             case "DeletePublicAccessBlock":
                 return {"method": "DELETE", "path": bucket_path, "query": {"publicAccessBlock": ""}}
             case "GetBucketLocation":
@@ -338,14 +368,17 @@ EVERYWHERE: dict[str, list[Case]] = {
     "content-md5": [ok(content_md5(DATA)), error(content_md5(b"other"), "BadDigest")],
     "content-length": [ok(str(len(DATA)))],
     "range": [ok("bytes=0-3", status=206)],
+    # In a bucket without Object Lock; the others are in test_object_lock.py.
     "x-amz-bypass-governance-retention": [error("true", "InvalidArgument")],
+    "x-amz-object-lock-mode": [error("GOVERNANCE", "InvalidArgument")],
+    "x-amz-object-lock-retain-until-date": [error("2099-01-01T00:00:00Z", "InvalidArgument")],
+    "x-amz-object-lock-legal-hold": [error("ON", "InvalidRequest")],
     "x-amz-optional-object-attributes": [ok("RestoreStatus"), error("x", "InvalidArgument")],
     **dict.fromkeys(
         [
             "x-amz-mfa",
             "x-amz-write-offset-bytes",
             "x-amz-object-annotation-directive",
-            *(f"x-amz-object-lock-{name}" for name in ("mode", "retain-until-date", "legal-hold")),
             *(f"x-amz-object-lock-event-hold{name}" for name in ("", "-duration-days", "-duration-years")),
             *(
                 f"x-amz-{side}server-side-encryption{name}"
@@ -384,10 +417,17 @@ RESPONSES = {
     }.items()
 }
 PARTS = {"x-amz-object-attributes": "ObjectParts"}
-OF_TAGGING = {
-    "content-md5": [ok(content_md5(TAGGING)), error(content_md5(b"other"), "BadDigest")],
-    "x-amz-sdk-checksum-algorithm": [error("CRC32", "InvalidRequest")],
-}
+
+
+def of_digest(body: bytes) -> dict[str, list[Case]]:
+    return {
+        "content-md5": [ok(content_md5(body)), error(content_md5(b"other"), "BadDigest")],
+        "x-amz-sdk-checksum-algorithm": [error("CRC32", "InvalidRequest")],
+    }
+
+
+OF_TAGGING = of_digest(TAGGING)
+OF_LOCKS = {"versionId": [error("null", "NoSuchVersion")]}
 OWN: dict[str, dict[str, list[Case]]] = {
     "PutObject": CONDITIONS,
     "CopyObject": {
@@ -474,11 +514,23 @@ OWN: dict[str, dict[str, list[Case]]] = {
         "x-amz-sdk-checksum-algorithm": [error("CRC32", "InvalidRequest")],
     },
     "PutObjectTagging": OF_TAGGING,
+    "PutObjectLockConfiguration": {
+        **of_digest(LOCKING),
+        "x-amz-bucket-object-lock-token": [error("x", "NotImplemented")],
+    },
+    "PutObjectRetention": {
+        **of_digest(b"<Retention/>"),
+        **OF_LOCKS,
+        "x-amz-bypass-governance-retention": [ok("true"), error("false", "AccessDenied")],
+    },
+    "PutObjectLegalHold": {**of_digest(HOLD), **OF_LOCKS},
+    "GetObjectRetention": OF_LOCKS,
+    "GetObjectLegalHold": OF_LOCKS,
     "PutBucketTagging": OF_TAGGING,
     "CreateBucket": {
         "x-amz-object-ownership": [ok("BucketOwnerEnforced"), error("ObjectWriter", "NotImplemented")],
         "x-amz-bucket-namespace": [ok("global"), error("account-regional", "NotImplemented")],
-        "x-amz-bucket-object-lock-enabled": [ok("false"), error("true", "NotImplemented")],
+        "x-amz-bucket-object-lock-enabled": [ok("false"), error("maybe", "NotImplemented")],
     },
     "GetObject": {**READ_CONDITIONS, **RESPONSES},
     "HeadObject": {**READ_CONDITIONS, **RESPONSES},

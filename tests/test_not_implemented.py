@@ -310,7 +310,6 @@ class TestUnsetAnswers:
             ("lifecycle", "NoSuchLifecycleConfiguration"),
             ("metadataConfiguration", "MetadataConfigurationNotFound"),
             ("metadataTable", "V1APIsNotAllowed"),
-            ("object-lock", "ObjectLockConfigurationNotFoundError"),
             ("publicAccessBlock", "NoSuchPublicAccessBlockConfiguration"),
             ("replication", "ReplicationConfigurationNotFoundError"),
             ("website", "NoSuchWebsiteConfiguration"),
@@ -326,9 +325,6 @@ class TestUnsetAnswers:
 
     def test_of_objects(self, bucket):
         bucket.put("key", b"data")
-        for query in ("legal-hold", "retention"):
-            message = "Bucket is missing Object Lock Configuration"
-            expect.error(bucket.get("key", query=query), "InvalidRequest", message)
         for query in ("acl", "annotation", "annotation&annotationName=n"):
             expect.error(bucket.get("no-key", query=query), "NoSuchKey", Key="no-key")
         response = bucket.get("key", query="annotation&annotationName=n")

@@ -286,9 +286,8 @@ NOT_IMPLEMENTED_HEADERS = {
     "x-amz-server-side-encryption-aws-kms-key-id": "key",
     "x-amz-server-side-encryption-customer-algorithm": "AES256",
     "x-amz-server-side-encryption-customer-key": "k",
-    "x-amz-object-lock-mode": "COMPLIANCE",
-    "x-amz-object-lock-retain-until-date": "2032-01-01T00:00:00Z",
-    "x-amz-object-lock-legal-hold": "ON",
+    "x-amz-object-lock-event-hold": "ON",
+    "x-amz-object-lock-event-hold-duration-days": "1",
     "x-amz-write-offset-bytes": "0",
 }
 
@@ -296,7 +295,7 @@ NOT_IMPLEMENTED_HEADERS = {
 @pytest.mark.parametrize("name", NOT_IMPLEMENTED_HEADERS)
 @pytest.mark.parametrize("operation", ["put", "upload"])
 def test_headers_that_ask_for_more(bucket, operation, name):
-    """What is to be encrypted, locked or appended is not stored plainly instead."""
+    """What is to be encrypted, held or appended is not stored plainly instead."""
     headers = {name: NOT_IMPLEMENTED_HEADERS[name]}
     if operation == "put":
         response = bucket.raw.put(bucket.path("key"), b"secret", headers=headers)

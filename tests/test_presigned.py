@@ -182,7 +182,7 @@ class TestV4:
         assert bucket.read("new") == b"data"
 
     @pytest.mark.parametrize(
-        "query", [("x-amz-object-lock-legal-hold", "ON"), ("x-amz-server-side-encryption", "AES256")]
+        "query", [("x-amz-object-lock-event-hold", "ON"), ("x-amz-server-side-encryption", "AES256")]
     )
     def test_meaning_in_the_query_is_not_lost(self, bucket, query):
         response = bucket.raw.fetch(presign(bucket, "PUT", "new", query=[query]), "PUT", b"data")

@@ -7,6 +7,7 @@ import itertools
 import json
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 import pytest
@@ -89,7 +90,25 @@ class State:
             tags = TAGGING.replace(b"name", name)
             headers = {"content-md5": content_md5(tags)}
             assert bucket.raw.put(path, tags, query={"tagging": ""}, headers=headers).status in (200, 204)
+        self.locks = self.lock_bucket()
         self.before = self.now()
+
+    def lock_bucket(self) -> Bucket:
+        """A bucket with a version that is retained for half a minute, and held: neither outlasts the tests for long."""
+        locks = Bucket(self.bucket.server, f"{self.bucket.name}-locks")
+        headers = {"x-amz-bucket-object-lock-enabled": "true"}
+        expect.ok(locks.raw.put(locks.path(), headers=headers))
+        until = (datetime.now(UTC) + timedelta(seconds=30)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        locks.put(
+            "key",
+            b"data",
+            headers={
+                "content-md5": content_md5(b"data"),
+                "x-amz-object-lock-mode": "GOVERNANCE",
+                "x-amz-object-lock-retain-until-date": until,
+            },
+        )
+        return locks
 
     def policy(self, action: str) -> bytes:
         arn = f"arn:aws:s3:::{self.bucket.name}/*"
@@ -112,6 +131,8 @@ class State:
             self.bucket.raw.get(self.bucket.path(), query={"versioning": ""}).body,
             self.bucket.get("key", query={"tagging": ""}).body,
             self.bucket.raw.get(self.bucket.path(), query={"tagging": ""}).status,
+            self.locks.raw.get(self.locks.path(), query={"object-lock": ""}).body,
+            self.locks.head("key").headers.starting("x-amz-object-lock"),
         )
 
     def write(self, name: str) -> Write:
@@ -125,6 +146,12 @@ class State:
         parts = complete_document([(1, self.part)])
         suspended = xml.element("VersioningConfiguration", Status="Suspended").encode()
         none = b"<Tagging/>"
+        locks, rule = self.locks.path("key"), xml.element("DefaultRetention", Mode="GOVERNANCE", Days="1")
+        locking = xml.element(
+            "ObjectLockConfiguration", xml.element("Rule", rule), ObjectLockEnabled="Enabled"
+        ).encode()
+        off = xml.element("LegalHold", Status="OFF").encode()
+        bypass = ("x-amz-bypass-governance-retention", "true")
         md5_of_none = content_md5(none)
         return {
             "CreateBucket": Write("PUT", self.absent.path()),
@@ -140,6 +167,23 @@ class State:
                 "PUT", bucket, (("tagging", ""),), (("content-md5", md5_of_none),), none
             ),
             "DeleteBucketTagging": Write("DELETE", bucket, (("tagging", ""),)),
+            "PutObjectLockConfiguration": Write(
+                "PUT",
+                self.locks.path(),
+                (("object-lock", ""),),
+                (("content-md5", content_md5(locking)),),
+                locking,
+            ),
+            "PutObjectRetention": Write(
+                "PUT",
+                locks,
+                (("retention", ""),),
+                (("content-md5", content_md5(b"<Retention/>")), bypass),
+                b"<Retention/>",
+            ),
+            "PutObjectLegalHold": Write(
+                "PUT", locks, (("legal-hold", ""),), (("content-md5", content_md5(off)),), off
+            ),
             "DeletePublicAccessBlock": Write("DELETE", bucket, (("publicAccessBlock", ""),)),
             "PutObject": Write("PUT", key, body=b"evil"),
             "CopyObject": Write("PUT", key, headers=(source,)),

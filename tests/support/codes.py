@@ -58,6 +58,7 @@ EXPECTED: dict[str, tuple[int, str]] = {
         400,
         "The value of the expected bucket owner parameter must be an AWS Account ID...",
     ),
+    "InvalidBucketState": (409, "The request is not valid for the current state of the bucket."),
     "InvalidChunkSizeError": (403, "Only the last chunk is allowed to have a size less than 8192 bytes"),
     "InvalidDigest": (400, "The Content-MD5 you specified was invalid."),
     "InvalidLocationConstraint": (400, "The specified location-constraint is not valid"),
@@ -110,6 +111,7 @@ EXPECTED: dict[str, tuple[int, str]] = {
     "NoSuchConfiguration": (404, "The specified configuration does not exist."),
     "NoSuchKey": (404, "The specified key does not exist."),
     "NoSuchLifecycleConfiguration": (404, "The lifecycle configuration does not exist"),
+    "NoSuchObjectLockConfiguration": (404, "The specified object does not have a ObjectLock configuration"),
     "NoSuchPublicAccessBlockConfiguration": (404, "The public access block configuration was not found"),
     "NoSuchTagSet": (404, "The TagSet does not exist"),
     "NoSuchUpload": (

@@ -13,17 +13,17 @@ use backend::{
     AbortReceipt, AbortRequest, Backend, BackendError, BucketPage, BucketState, BucketTag, Capabilities,
     ChangeBucketRequest, Check, CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide,
     CreateBucketRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, Documents,
-    Freshness, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, Maintenance,
-    ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ObjectTags, ObjectWriter, Parsed, PartPage,
-    PartReceipt, PartWriter, PutPartRequest, PutRequest, PutTagsRequest, ReadRequest, ReadSelector, Result,
-    Statistics, TagsReceipt, TagsRequest, UploadPage, UploadReceipt, VersionPage, WriteReceipt,
-    check_only_version, check_part_algorithm,
+    Freshness, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, LockReceipt,
+    LockRequest, Maintenance, ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ObjectTags, ObjectWriter,
+    Parsed, PartPage, PartReceipt, PartWriter, PutLockRequest, PutPartRequest, PutRequest, PutTagsRequest,
+    ReadRequest, ReadSelector, Result, Statistics, TagsReceipt, TagsRequest, UploadPage, UploadReceipt,
+    VersionLock, VersionPage, WriteReceipt, check_only_version, check_part_algorithm,
 };
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
 use s3_types::{
-    BucketName, ChecksumAlgorithm, Digests, ETag, ETagSource, ObjectFacts, ObjectMetadata, ReadVerdict,
-    Resolved, Tags, Timestamp, UploadId,
+    BucketName, ChecksumAlgorithm, Digests, ETag, ETagSource, ObjectFacts, ObjectLock, ObjectMetadata,
+    ReadVerdict, Resolved, Tags, Timestamp, UploadId,
 };
 
 const DEFAULT_BYTES: u64 = 1024;
@@ -83,7 +83,7 @@ fn attributes(object: ObjectRef<'_>) -> ObjectAttributes {
 }
 
 fn read(request: ReadRequest<'_>) -> Result<ObjectRead> {
-    let ReadRequest { object, selector, conditions, check } = request;
+    let ReadRequest { object, selector, conditions, with_lock: _, check } = request;
     check_only_version(object)?;
     allow(check)?;
     let attributes = attributes(object);
@@ -106,7 +106,7 @@ fn read(request: ReadRequest<'_>) -> Result<ObjectRead> {
         ReadSelector::Part(1) => Some(0..size_bytes),
         ReadSelector::Part(_) => return Err(BackendError::NoSuchPart { parts: 1 }),
     };
-    Ok(ObjectRead { attributes, range, body: ObjectBody::Empty })
+    Ok(ObjectRead { attributes, lock: ObjectLock::default(), range, body: ObjectBody::Empty })
 }
 
 /// Runs the check of a request's permissions on an object that exists and has no facts.
@@ -214,6 +214,18 @@ impl Backend for NullBackend {
         check_only_version(request.object)?;
         allow(request.check)?;
         Ok(TagsReceipt { version: None })
+    }
+
+    async fn object_lock(&self, _: &Context, request: LockRequest<'_>) -> Result<VersionLock> {
+        check_only_version(request.object)?;
+        allow(request.check)?;
+        Err(BackendError::NoObjectLock)
+    }
+
+    async fn put_object_lock(&self, _: &Context, request: PutLockRequest<'_>) -> Result<LockReceipt> {
+        check_only_version(request.object)?;
+        allow(request.check)?;
+        Err(BackendError::NoObjectLock)
     }
 
     async fn list_objects(&self, _: &Context, _: &ListObjectsQuery<'_>) -> Result<ListPage> {

@@ -100,7 +100,7 @@ mod tests {
         Backend as _, Context, CopyRequest, CopySource, CreateBucketRequest, Documents, ListBucketsQuery,
         ObjectRef,
     };
-    use s3_types::{BucketName, ObjectKey};
+    use s3_types::{BucketName, ObjectKey, ObjectLock};
 
     use super::*;
     use crate::PosixBackend;
@@ -179,6 +179,7 @@ mod tests {
                     target: ObjectRef::current(&bucket, &to),
                     metadata: None,
                     tags: None,
+                    lock: ObjectLock::default(),
                     website_redirect_location: None,
                     checksum_algorithm: None,
                     conditions,

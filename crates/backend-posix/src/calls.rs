@@ -8,15 +8,15 @@ use backend::{
     AbortReceipt, AbortRequest, Backend, BackendError, BucketPage, BucketState, Capabilities,
     ChangeBucketRequest, Check, CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide,
     CreateBucketRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery,
-    ListItem, ListObjectsQuery, ListPage, ListPartsQuery, ListPosition, ListUploadsQuery, Maintenance,
-    ObjectRead, ObjectRef, ObjectTags, ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest,
-    PutRequest, PutTagsRequest, ReadRequest, ReadSelector, Result, Statistics, SweepReport, TagsReceipt,
-    TagsRequest, UploadPage, UploadReceipt, VersionItem, VersionPage, VersionRef, Versioning, WriteOptions,
-    WriteReceipt, check_part_algorithm,
+    ListItem, ListObjectsQuery, ListPage, ListPartsQuery, ListPosition, ListUploadsQuery, LockReceipt,
+    LockRequest, Maintenance, ObjectRead, ObjectRef, ObjectTags, ObjectWriter, PartPage, PartReceipt,
+    PartWriter, PutLockRequest, PutPartRequest, PutRequest, PutTagsRequest, ReadRequest, ReadSelector,
+    Result, Statistics, SweepReport, TagsReceipt, TagsRequest, UploadPage, UploadReceipt, VersionItem,
+    VersionLock, VersionPage, VersionRef, Versioning, WriteOptions, WriteReceipt, check_part_algorithm,
 };
 use bytes::Bytes;
 use rustix::fs::Access;
-use s3_types::{BucketName, Conditions, UnixAccount};
+use s3_types::{BucketName, Conditions, ObjectLock, UnixAccount};
 
 use crate::PosixBackend;
 use crate::base::options::{DEFAULT_CHECKSUM, Options};
@@ -29,6 +29,7 @@ use crate::layout::keymap::{KeyPath, directory_path};
 use crate::object::{Copy, NewObject, ObjectReading, Tagged, Writer};
 use crate::record::{Named, early_id};
 use crate::tree::closed::{ask, naming};
+use crate::tree::lock_time;
 use crate::tree::store::Store;
 use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
 use crate::write::publish::{Rules, Target};
@@ -68,6 +69,8 @@ impl PosixBackend {
             check: check.cloned(),
             predecessor: None,
             rules: Some(Arc::clone(&self.states) as Arc<dyn Rules>),
+            lock: ObjectLock::default(),
+            bypass_governance: false,
             owner: self.owner(cx),
         }
     }
@@ -105,7 +108,7 @@ impl PosixBackend {
     }
 
     async fn read(&self, cx: &Context, request: ReadRequest<'_>, body: bool) -> Result<ObjectRead> {
-        let ReadRequest { object, selector, conditions, check } = request;
+        let ReadRequest { object, selector, conditions, with_lock, check } = request;
         let who = self.who(cx)?;
         let version = self.named_version(&who, object, object.bucket).await?;
         let reading = ObjectReading {
@@ -116,6 +119,7 @@ impl PosixBackend {
             conditions: conditions.clone(),
             check: check.cloned(),
             body,
+            with_lock,
         };
         self.store.check_place_of(object.bucket)?;
         // Where requests act as users, no object is in memory: the gateway would have read it.
@@ -267,8 +271,8 @@ impl Backend for PosixBackend {
         let PutRequest { object, options, check } = request;
         let who = self.who(cx)?;
         self.store.check_place_of(object.bucket)?;
-        let WriteOptions { metadata, tags, conditions, size_hint } = options;
-        let target = self.target(cx, object, &conditions, check);
+        let WriteOptions { metadata, tags, lock, conditions, size_hint } = options;
+        let target = Target { lock, ..self.target(cx, object, &conditions, check) };
         let nothing_to_check = !target.needs_facts() && !size_hint.is_some_and(object::is_much);
         let is_here = matches!(who, Who::Gateway) && self.store.has_bucket_inline(&target.bucket);
         if !(nothing_to_check && is_here) {
@@ -284,10 +288,10 @@ impl Backend for PosixBackend {
     }
 
     async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt> {
-        let DeleteRequest { object, conditions, check } = request;
+        let DeleteRequest { object, conditions, bypass_governance, check } = request;
         let who = self.who(cx)?;
         let named = self.named_version(&who, object, object.bucket).await?;
-        let target = self.target(cx, object, conditions, check);
+        let target = Target { bypass_governance, ..self.target(cx, object, conditions, check) };
         let caches = Arc::clone(&self.caches);
         let delete = move |store: &Store| {
             let delete = || object::delete_with(store, &caches.listing, &target, named);
@@ -303,6 +307,7 @@ impl Backend for PosixBackend {
             target,
             metadata,
             tags,
+            lock,
             website_redirect_location,
             checksum_algorithm,
             conditions,
@@ -312,7 +317,7 @@ impl Backend for PosixBackend {
         self.check_source_version(&who, source.object, bucket).await?;
         let copy = Copy {
             source: source.into(),
-            target: self.target(cx, target, &conditions, check),
+            target: Target { lock, ..self.target(cx, target, &conditions, check) },
             metadata,
             tags,
             website_redirect_location,
@@ -354,6 +359,37 @@ impl Backend for PosixBackend {
         let put = self.run_in(object.bucket, who, put).await;
         let version = put.map_err(|error| missing(object, error))?;
         Ok(TagsReceipt { version })
+    }
+
+    async fn object_lock(&self, cx: &Context, request: LockRequest<'_>) -> Result<VersionLock> {
+        let LockRequest { object, check } = request;
+        let who = self.who(cx)?;
+        let named = self.named_version(&who, object, object.bucket).await?;
+        let target = self.target(cx, object, &Conditions::default(), check);
+        let states = Arc::clone(&self.states);
+        let read = move |store: &Store| {
+            let current = named.is_none().then_some((&target.bucket, &target.place));
+            let marked = |error| marked(store, &states, current, error);
+            naming(store, target.name(), || object::lock_of(store, &target, named).map_err(marked))
+        };
+        let read = self.run_in(object.bucket, who, read).await;
+        let (lock, version) = read.map_err(|error| missing(object, error))?;
+        Ok(VersionLock { lock, version })
+    }
+
+    async fn put_object_lock(&self, cx: &Context, request: PutLockRequest<'_>) -> Result<LockReceipt> {
+        let PutLockRequest { object, change, check } = request;
+        let who = self.who(cx)?;
+        let named = self.named_version(&who, object, object.bucket).await?;
+        let target = self.target(cx, object, &Conditions::default(), check);
+        let states = Arc::clone(&self.states);
+        let put = move |store: &Store| {
+            let current = named.is_none().then_some((&target.bucket, &target.place));
+            let marked = |error| marked(store, &states, current, error);
+            naming(store, target.name(), || object::put_lock(store, &target, named, change).map_err(marked))
+        };
+        let put = self.run_in(object.bucket, who, put).await;
+        Ok(LockReceipt { version: put.map_err(|error| missing(object, error))? })
     }
 
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
@@ -535,6 +571,8 @@ impl Maintenance for PosixBackend {
         let options = self.store.options.sweep.clone();
         let work = move |store: &Store| {
             store.measure_clocks();
+            // What was not served for a day has to be told that this was so.
+            lock_time::now(store)?;
             store.devices.forget();
             buckets::sweep_asides(store, &options)
         };

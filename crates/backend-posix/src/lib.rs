@@ -10,6 +10,7 @@
 //!   .slipway/                      the gateway's own; `metadata` in it says that records are files
 //!     buckets/BUCKET               the documents of a bucket that has some (`buckets::documents`)
 //!     iam/NAME.json                documents of identities (`tree_documents`)
+//!     locked/BUCKET/a/b.txt/       object locks of the versions of a/b.txt (`facts::object_lock`)
 //!   .slipway,deleting,...          uploads/ and locks/ of a bucket while DeleteBucket removes it, with a mark (`buckets/aside.rs`); a `.slipway` that is being made
 //!   bucket/                        user.slipway: when it was created
 //!     a/b.txt                      the object a/b.txt          user.slipway: its record

@@ -367,6 +367,15 @@ pub(crate) const GATEWAY_LEFT_AGE: Duration =
     if cfg!(test) { Duration::from_millis(300) } else { Duration::from_mins(1) };
 /// The number of directories of a bucket that the kernel is asked about, to explain a DeleteBucket.
 pub(crate) const RIGHTS_DIRECTORIES_MAX: usize = 10_000;
+/// The longest file of an object lock, in bytes. A longer one is not understood.
+pub(crate) const LOCK_ENTRY_BYTES_MAX: usize = 4096;
+/// The longest file with the time of a tree's locks, in bytes.
+pub(crate) const CLOCK_FILE_BYTES_MAX: usize = 256;
+/// The longest jump ahead of the clock that object locks go by. It is not longer than the shortest
+/// default retention, so that no jump ends one.
+pub(crate) const CLOCK_JUMP_MAX: Duration = Duration::from_hours(24);
+/// The time after which the time of a tree's locks is noted again.
+pub(crate) const CLOCK_NOTE_STEP: Duration = Duration::from_mins(1);
 
 const _: () = assert!(PIECE_BYTES_MAX + 10 <= NAME_BYTES_MAX);
 const _: () = assert!(PATH_BYTES_MAX + NAME_BYTES_MAX > 4096 && PATH_BYTES_MAX < 4096);

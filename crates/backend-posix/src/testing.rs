@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use backend::{DeleteReceipt, DocumentKind, ObjectBody, ObjectPart, ReadSelector, Result, Versioning};
 use bytes::Bytes;
 use s3_types::{
-    BucketName, ChecksumAlgorithm, Checksummer, Conditions, Digester, Digests, ETag, ETagSource,
+    BucketName, ChecksumAlgorithm, Checksummer, Conditions, Digester, Digests, ETag, ETagSource, ObjectLock,
     ObjectMetadata,
 };
 
@@ -89,6 +89,10 @@ impl Rules for Fixed {
     fn versioning(&self, _: &BucketName) -> Result<Versioning> {
         Ok(self.0)
     }
+
+    fn object_lock(&self, _: &BucketName) -> Result<Option<backend::LockRules>> {
+        Ok(None)
+    }
 }
 
 fn sidecar_of(path: &Path) -> PathBuf {
@@ -160,6 +164,8 @@ impl Scene {
             check: None,
             predecessor: None,
             rules: None,
+            lock: ObjectLock::default(),
+            bypass_governance: false,
             owner: None,
         }
     }
@@ -269,6 +275,7 @@ impl Scene {
             conditions: Conditions::default(),
             body: true,
             check: None,
+            with_lock: false,
         };
         match object::read(&self.store, &request)?.body {
             ObjectBody::Empty => Ok(Vec::new()),

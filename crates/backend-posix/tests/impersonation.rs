@@ -17,7 +17,8 @@ use backend::{
 use backend_posix::{Options, PosixBackend};
 use bytes::Bytes;
 use s3_types::{
-    BucketName, ChecksumAlgorithm, Conditions, Digester, ETagSource, ObjectKey, UnixAccount, UnixIdentity,
+    BucketName, ChecksumAlgorithm, Conditions, Digester, ETagSource, ObjectKey, ObjectLock, UnixAccount,
+    UnixIdentity,
 };
 
 const GROUP: u32 = 12_200;
@@ -86,8 +87,13 @@ impl Tree {
     async fn get(&self, cx: &Context, key: &str) -> backend::Result<Bytes> {
         let (key, conditions) = (ObjectKey::new(key).unwrap(), Conditions::default());
         let object = ObjectRef::current(&self.bucket, &key);
-        let request =
-            ReadRequest { object, selector: ReadSelector::Whole, conditions: &conditions, check: None };
+        let request = ReadRequest {
+            object,
+            selector: ReadSelector::Whole,
+            conditions: &conditions,
+            with_lock: false,
+            check: None,
+        };
         match self.backend.get_object(cx, request).await?.body {
             ObjectBody::Bytes(bytes) => Ok(bytes),
             _ => panic!("not a small object"),
@@ -97,7 +103,8 @@ impl Tree {
     async fn delete(&self, cx: &Context, key: &str) -> backend::Result<bool> {
         let (key, conditions) = (ObjectKey::new(key).unwrap(), Conditions::default());
         let object = ObjectRef::current(&self.bucket, &key);
-        let request = DeleteRequest { object, conditions: &conditions, check: None };
+        let request =
+            DeleteRequest { object, conditions: &conditions, bypass_governance: false, check: None };
         self.backend.delete_object(cx, request).await.map(|receipt| receipt.existed)
     }
 
@@ -109,6 +116,7 @@ impl Tree {
             target: ObjectRef::current(&self.bucket, &to),
             metadata: None,
             tags: None,
+            lock: ObjectLock::default(),
             website_redirect_location: None,
             checksum_algorithm: None,
             conditions: Conditions::default(),

@@ -276,7 +276,13 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
         let upload = backend::UploadRef { object: upload_object, id: &id };
         let (put, delete) = tokio::join!(put, first.delete_bucket(&cx, &bucket));
         let (object, none) = (ObjectRef::current(&bucket, &name), Conditions::default());
-        let whole = ReadRequest { object, selector: ReadSelector::Whole, conditions: &none, check: None };
+        let whole = ReadRequest {
+            object,
+            selector: ReadSelector::Whole,
+            conditions: &none,
+            with_lock: false,
+            check: None,
+        };
         let read = first.get_object(&cx, whole).await;
         match (put, delete) {
             (Ok(_), Ok(())) => panic!("an acknowledged object went with its bucket"),
@@ -285,7 +291,8 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
                 kept += 1;
                 // What failed has done nothing.
                 first.list_parts(&cx, ListPartsQuery { upload, after: 0, max_parts: 1 }).await.unwrap();
-                let request = DeleteRequest { object, conditions: &none, check: None };
+                let request =
+                    DeleteRequest { object, conditions: &none, bypass_governance: false, check: None };
                 first.delete_object(&cx, request).await.unwrap();
                 first.delete_bucket(&cx, &bucket).await.unwrap();
             }

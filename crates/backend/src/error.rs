@@ -76,6 +76,12 @@ pub enum BackendError {
         /// True if the request names it by its id, false if it is the current version.
         is_named: bool,
     },
+    /// The version is protected by a lock that the request may not pass ([`s3_types::ObjectLock`]).
+    #[error("the version is locked")]
+    Locked,
+    /// The bucket has no Object Lock configuration, so that nothing in it can be locked.
+    #[error("the bucket has no Object Lock configuration")]
+    NoObjectLock,
     /// The id is one that no version here can have.
     #[error("{0} is not a valid version id")]
     InvalidVersionId(VersionId),
@@ -453,7 +459,9 @@ impl BackendError {
             | Self::Obstructed(_)
             | Self::OtherName
             | Self::Copy { .. }
-            | Self::SameObject => false,
+            | Self::SameObject
+            | Self::Locked
+            | Self::NoObjectLock => false,
         }
     }
 

@@ -14,6 +14,7 @@ mod maintenance;
 mod metered;
 mod object;
 mod object_check;
+mod object_lock;
 mod read;
 mod read_only;
 mod replace;
@@ -42,6 +43,9 @@ pub use object::{
     ObjectTags, PutRequest, PutTagsRequest, TagsReceipt, TagsRequest, VersionRef, WriteOptions, WriteReceipt,
 };
 pub use object_check::{Check, NotAllowed, ObjectCheck};
+pub use object_lock::{
+    LockChange, LockReceipt, LockRequest, LockRules, PutLockRequest, UnknownLockRules, VersionLock,
+};
 pub use read::{FileBody, FileRead, ObjectBody, ObjectRead, ReadRequest, ReadSelector};
 pub use read_only::ReadOnly;
 pub use replace::replace_documents;

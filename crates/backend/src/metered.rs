@@ -21,6 +21,7 @@ use crate::object::{
     Copied, CopyRequest, DeleteReceipt, DeleteRequest, ObjectTags, PutRequest, PutTagsRequest, TagsReceipt,
     TagsRequest, WriteReceipt,
 };
+use crate::object_lock::{LockReceipt, LockRequest, PutLockRequest, VersionLock};
 use crate::read::{ObjectRead, ReadRequest};
 use crate::statistics::Statistics;
 use crate::storage::Backend;
@@ -68,6 +69,8 @@ calls! {
     CopyObject "copy_object"
     ObjectTags "object_tags"
     PutObjectTags "put_object_tags"
+    ObjectLock "object_lock"
+    PutObjectLock "put_object_lock"
     ListObjects "list_objects"
     ListVersions "list_versions"
     CreateUpload "create_upload"
@@ -327,6 +330,14 @@ impl<O: CallObserver> Backend for Metered<O> {
 
     async fn put_object_tags(&self, cx: &Context, request: PutTagsRequest<'_>) -> Result<TagsReceipt> {
         time(&*self.observer, Call::PutObjectTags, self.inner.put_object_tags(cx, request)).await
+    }
+
+    async fn object_lock(&self, cx: &Context, request: LockRequest<'_>) -> Result<VersionLock> {
+        time(&*self.observer, Call::ObjectLock, self.inner.object_lock(cx, request)).await
+    }
+
+    async fn put_object_lock(&self, cx: &Context, request: PutLockRequest<'_>) -> Result<LockReceipt> {
+        time(&*self.observer, Call::PutObjectLock, self.inner.put_object_lock(cx, request)).await
     }
 
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use s3_types::{
-    BucketName, Checksum, ChecksumAlgorithm, ChecksumValue, Conditions, ETag, ObjectKey, ObjectMetadata,
-    Tags, Timestamp, VersionId,
+    BucketName, Checksum, ChecksumAlgorithm, ChecksumValue, Conditions, ETag, ObjectKey, ObjectLock,
+    ObjectMetadata, Tags, Timestamp, VersionId,
 };
 
 use crate::object_check::Check;
@@ -87,6 +87,8 @@ pub struct WriteOptions {
     pub metadata: ObjectMetadata,
     /// The tags of the object. Those of an object that is replaced end with it.
     pub tags: Tags,
+    /// The lock of the new version. Without a retention it gets the bucket's default.
+    pub lock: ObjectLock,
     /// Conditions on the object that is replaced.
     pub conditions: Conditions,
     /// The number of bytes that will be written, if that is known.
@@ -142,6 +144,8 @@ pub struct DeleteRequest<'a> {
     pub object: ObjectRef<'a>,
     /// Conditions on the object.
     pub conditions: &'a Conditions,
+    /// True if the version may be removed in spite of a retention in GOVERNANCE mode.
+    pub bypass_governance: bool,
     /// The check of the version that is removed.
     pub check: Check<'a>,
 }
@@ -180,6 +184,8 @@ pub struct CopyRequest<'a> {
     pub metadata: Option<ObjectMetadata>,
     /// Tags for the copy; `None` keeps the source's.
     pub tags: Option<Tags>,
+    /// The lock of the copy, as in [`WriteOptions`]. That of the source is never copied.
+    pub lock: ObjectLock,
     /// The copy's redirect location if the source's metadata is kept. It is never copied.
     pub website_redirect_location: Option<String>,
     /// The algorithm of the copy's checksum. `None` keeps the source's checksum (a composite one

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
-use s3_types::{ByteRange, Conditions};
+use s3_types::{ByteRange, Conditions, ObjectLock};
 
 use crate::error::Result;
 use crate::object::{ObjectAttributes, ObjectRef};
@@ -34,6 +34,8 @@ pub struct ReadRequest<'a> {
     pub selector: ReadSelector,
     /// Conditions on the object.
     pub conditions: &'a Conditions,
+    /// True if the answer is to have the version's lock.
+    pub with_lock: bool,
     /// The check of the version that is read.
     pub check: Check<'a>,
 }
@@ -75,6 +77,8 @@ pub enum ObjectBody {
 pub struct ObjectRead {
     /// The attributes of the whole object.
     pub attributes: ObjectAttributes,
+    /// The lock of the version, if the request asks for it.
+    pub lock: ObjectLock,
     /// The range of the bytes; `None` for the whole object.
     pub range: Option<Range<u64>>,
     /// The bytes.

@@ -15,6 +15,7 @@ use crate::object::{
     Copied, CopyRequest, DeleteReceipt, DeleteRequest, ObjectTags, PutRequest, PutTagsRequest, TagsReceipt,
     TagsRequest, WriteReceipt,
 };
+use crate::object_lock::{LockReceipt, LockRequest, PutLockRequest, VersionLock};
 use crate::read::{ObjectRead, ReadRequest};
 use crate::statistics::Statistics;
 use crate::storage::Backend;
@@ -102,6 +103,14 @@ impl Backend for ReadOnly {
     }
 
     async fn put_object_tags(&self, _: &Context, _: PutTagsRequest<'_>) -> Result<TagsReceipt> {
+        Err(BackendError::ReadOnly)
+    }
+
+    async fn object_lock(&self, cx: &Context, request: LockRequest<'_>) -> Result<VersionLock> {
+        self.inner.object_lock(cx, request).await
+    }
+
+    async fn put_object_lock(&self, _: &Context, _: PutLockRequest<'_>) -> Result<LockReceipt> {
         Err(BackendError::ReadOnly)
     }
 

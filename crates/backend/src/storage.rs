@@ -15,6 +15,7 @@ use crate::object::{
     Copied, CopyRequest, DeleteReceipt, DeleteRequest, ObjectTags, PutRequest, PutTagsRequest, TagsReceipt,
     TagsRequest, WriteReceipt,
 };
+use crate::object_lock::{LockReceipt, LockRequest, PutLockRequest, VersionLock};
 use crate::read::{ObjectRead, ReadRequest};
 use crate::statistics::Statistics;
 use crate::upload::{
@@ -37,6 +38,12 @@ use crate::writer::{ObjectWriter, PartWriter};
 ///
 /// Whether versions are kept is said by the bucket's document ([`crate::Versioning`]) as it is when
 /// a write is published. A version that is returned is `None` for the null version.
+///
+/// A version that is locked ([`s3_types::ObjectLock`]) is not removed until its lock has ended, by
+/// the time that the storage goes by: the call fails with [`crate::BackendError::Locked`]. A write,
+/// or a delete that names no version, removes none, and is done. New versions get the lock of their
+/// request, and the default retention of the bucket's document ([`crate::LockRules`]) if that has
+/// no retention of its own, in the step that publishes them.
 ///
 /// A call with an [`crate::ObjectCheck`] is done only if the check allows it; otherwise it fails
 /// with [`crate::BackendError::NotAllowed`]. The storage calls it with the facts of the version
@@ -101,6 +108,12 @@ pub trait Backend: Send + Sync + 'static {
     async fn object_tags(&self, cx: &Context, request: TagsRequest<'_>) -> Result<ObjectTags>;
     /// Replaces the tags of an object. Its bytes, its other attributes and its time stay.
     async fn put_object_tags(&self, cx: &Context, request: PutTagsRequest<'_>) -> Result<TagsReceipt>;
+    /// Returns the lock of a version; an empty one if none was ever set. Fails with
+    /// [`crate::BackendError::NoObjectLock`] if the bucket has no configuration.
+    async fn object_lock(&self, cx: &Context, request: LockRequest<'_>) -> Result<VersionLock>;
+    /// Changes the lock of a version, which is on disk afterwards. A retention that is in force can
+    /// only be made stricter, unless the request may bypass it ([`crate::BackendError::Locked`]).
+    async fn put_object_lock(&self, cx: &Context, request: PutLockRequest<'_>) -> Result<LockReceipt>;
     /// Returns one page of keys in the order of their bytes.
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage>;
     /// Returns one page of versions, in the order of the keys' bytes, and of one key from the

@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use s3_types::{
     BucketName, Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, CompletedPart, Conditions, ETag,
-    ObjectKey, ObjectMetadata, Tags, Timestamp, UploadId, VersionId,
+    ObjectKey, ObjectLock, ObjectMetadata, Tags, Timestamp, UploadId, VersionId,
 };
 
 use crate::object::{CopySource, ObjectRef};
@@ -50,6 +50,8 @@ pub struct NewUpload {
     pub metadata: ObjectMetadata,
     /// The tags for the object.
     pub tags: Tags,
+    /// The lock for the object, as in [`crate::WriteOptions`].
+    pub lock: ObjectLock,
     /// The checksum that the client chose.
     pub checksum: ChosenChecksum,
     /// The requester; `None` for the root of the account that owns the storage.

@@ -45,6 +45,8 @@ pub struct Call<'a> {
     pub rules: Option<&'a Arc<BucketRules>>,
     /// Whether the bucket kept versions when the request began.
     pub versioning: Versioning,
+    /// True if versions of the bucket could be locked when the request began.
+    pub has_locks: bool,
     /// The operation that the request asks for.
     pub operation: Operation,
     /// The requester, with the facts about the request that conditions may need.

@@ -146,6 +146,7 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
         // Requests that name one have said their method, and do not come here.
         B::DeleteMarker { .. } => ErrorCode::MethodNotAllowed.into(),
         B::NoSuchVersion(id) => no_such_version(&id, key),
+        B::Locked | B::NoObjectLock => about_lock(&error),
         B::InvalidVersionId(id) => {
             S3Error::invalid_argument("versionId", id.as_str(), "Invalid version id specified")
         }
@@ -161,8 +162,7 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
             S3Error::new(ErrorCode::InvalidPartNumber).detail("ActualPartCount", parts.to_string())
         }
         B::InvalidRange { size_bytes } => S3Error::invalid_range("", size_bytes),
-        // GET and HEAD answer 304 and do not come here. The storage does not say this of a copy's
-        // source.
+        // GET and HEAD answer 304, and the storage does not say this of a copy's source.
         B::NotModified(_) => ErrorCode::PreconditionFailed.into(),
         B::PreconditionFailed(condition) => {
             S3Error::new(ErrorCode::PreconditionFailed).detail("Condition", condition_name(condition))
@@ -195,6 +195,23 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
             from_state_of_storage(storage)
         }
     }
+}
+
+/// Returns the error for a request that a lock, or the lack of a configuration, keeps from being
+/// done.
+fn about_lock(error: &BackendError) -> S3Error {
+    match error {
+        BackendError::NoObjectLock => no_object_lock(),
+        _ => S3Error::with_message(
+            ErrorCode::AccessDenied,
+            "Access Denied because object protected by object lock.",
+        ),
+    }
+}
+
+/// Returns the error for a lock in a bucket in which nothing can be locked.
+pub fn no_object_lock() -> S3Error {
+    S3Error::with_message(ErrorCode::InvalidRequest, "Bucket is missing Object Lock Configuration")
 }
 
 fn no_such_version(id: &VersionId, key: Option<&str>) -> S3Error {

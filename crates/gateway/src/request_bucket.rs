@@ -64,6 +64,11 @@ impl<'a> RequestBucket<'a> {
         self.known().map_or(Versioning::Unset, |known| known.versioning)
     }
 
+    /// True if versions of the bucket could be locked when it was found.
+    pub fn has_locks(&self) -> bool {
+        self.known().is_some_and(|known| known.has_locks)
+    }
+
     fn known(&self) -> Option<&KnownRules> {
         KnownRules::of(self.state.as_deref()?, self.account)
     }

@@ -90,6 +90,14 @@ condition_keys! {
     RequestObjectTag "s3:RequestObjectTag/"
     /// The keys of these tags.
     RequestObjectTagKeys "s3:RequestObjectTagKeys"
+    /// The mode of the retention that the request sets: `GOVERNANCE` or `COMPLIANCE`.
+    ObjectLockMode "s3:object-lock-mode"
+    /// The end of that retention, in ISO 8601.
+    ObjectLockRetainUntil "s3:object-lock-retain-until-date"
+    /// The number of whole days until that end.
+    ObjectLockRemainingDays "s3:object-lock-remaining-retention-days"
+    /// The legal hold that the request sets: `ON` or `OFF`.
+    ObjectLockLegalHold "s3:object-lock-legal-hold"
 }
 
 #[cfg(test)]

@@ -180,7 +180,10 @@ fn honours_header(operation: Operation, rest: &str) -> bool {
         | "source-expected-bucket-owner" => copies,
         "copy-source-range" => operation == Op::UploadPartCopy,
         "metadata-directive" | "tagging-directive" => operation == Op::CopyObject,
-        "bypass-governance-retention" => matches!(operation, Op::DeleteObject | Op::DeleteObjects),
+        "object-lock-mode" | "object-lock-retain-until-date" | "object-lock-legal-hold" => creates_object,
+        "bypass-governance-retention" => {
+            matches!(operation, Op::DeleteObject | Op::DeleteObjects | Op::PutObjectRetention)
+        }
         "object-ownership" | "bucket-namespace" | "bucket-object-lock-enabled" => {
             operation == Op::CreateBucket
         }
@@ -208,6 +211,9 @@ fn may_have_checksum(operation: Operation) -> bool {
             | Op::PutBucketVersioning
             | Op::PutObjectTagging
             | Op::PutBucketTagging
+            | Op::PutObjectLockConfiguration
+            | Op::PutObjectRetention
+            | Op::PutObjectLegalHold
     )
 }
 
@@ -217,7 +223,14 @@ fn honours_parameter(operation: Operation, name: &str, signed: Signed) -> bool {
     match name {
         "x-id" => true,
         "versionId" => {
-            matches!(operation, Op::DeleteObject | Op::PutObjectTagging | Op::DeleteObjectTagging)
+            matches!(
+                operation,
+                Op::DeleteObject
+                    | Op::PutObjectTagging
+                    | Op::DeleteObjectTagging
+                    | Op::PutObjectRetention
+                    | Op::PutObjectLegalHold
+            )
         }
         "tagging" => matches!(
             operation,
@@ -227,6 +240,9 @@ fn honours_parameter(operation: Operation, name: &str, signed: Signed) -> bool {
         "delete" => operation == Op::DeleteObjects,
         "publicAccessBlock" => operation == Op::DeletePublicAccessBlock,
         "versioning" => operation == Op::PutBucketVersioning,
+        "object-lock" => operation == Op::PutObjectLockConfiguration,
+        "retention" => operation == Op::PutObjectRetention,
+        "legal-hold" => operation == Op::PutObjectLegalHold,
         "policy" => matches!(operation, Op::PutBucketPolicy | Op::DeleteBucketPolicy),
         "partNumber" => matches!(operation, Op::UploadPart | Op::UploadPartCopy),
         "uploadId" => matches!(

@@ -165,8 +165,8 @@ macro_rules! for_each_operation {
             DeleteBucketMetricsConfiguration Delete Bucket Sub("metrics"), PutMetricsConfiguration refused
             GetBucketNotificationConfiguration Get Bucket Sub("notification"), GetBucketNotification unset
             PutBucketNotificationConfiguration Put Bucket Sub("notification"), PutBucketNotification refused
-            GetObjectLockConfiguration Get Bucket Sub("object-lock"), GetBucketObjectLockConfiguration unset
-            PutObjectLockConfiguration Put Bucket Sub("object-lock"), PutBucketObjectLockConfiguration refused
+            GetObjectLockConfiguration Get Bucket Sub("object-lock"), GetBucketObjectLockConfiguration served
+            PutObjectLockConfiguration Put Bucket Sub("object-lock"), PutBucketObjectLockConfiguration served
             GetBucketOwnershipControls Get Bucket Sub("ownershipControls"), GetBucketOwnershipControls unset
             PutBucketOwnershipControls Put Bucket Sub("ownershipControls"), PutBucketOwnershipControls refused
             DeleteBucketOwnershipControls Delete Bucket Sub("ownershipControls"), PutBucketOwnershipControls refused
@@ -211,10 +211,10 @@ macro_rules! for_each_operation {
             ListObjectAnnotations Get Object Sub("annotation"), ListObjectAnnotations unset
             PutObjectAnnotation Put Object Sub("annotation"), PutObjectAnnotation refused
             DeleteObjectAnnotation Delete Object Sub("annotation"), DeleteObjectAnnotation refused
-            GetObjectLegalHold Get Object Sub("legal-hold"), GetObjectLegalHold unset
-            PutObjectLegalHold Put Object Sub("legal-hold"), PutObjectLegalHold refused
-            GetObjectRetention Get Object Sub("retention"), GetObjectRetention unset
-            PutObjectRetention Put Object Sub("retention"), PutObjectRetention refused
+            GetObjectLegalHold Get Object Sub("legal-hold"), GetObjectLegalHold served
+            PutObjectLegalHold Put Object Sub("legal-hold"), PutObjectLegalHold served
+            GetObjectRetention Get Object Sub("retention"), GetObjectRetention served
+            PutObjectRetention Put Object Sub("retention"), PutObjectRetention served
             GetObjectTagging Get Object Sub("tagging"), GetObjectTagging served
             PutObjectTagging Put Object Sub("tagging"), PutObjectTagging served
             DeleteObjectTagging Delete Object Sub("tagging"), DeleteObjectTagging served

@@ -77,6 +77,25 @@ pub fn format_iso8601(time: Timestamp) -> String {
     owned(&text)
 }
 
+/// Writes `2009-10-12T17:50:30.000Z`, the format of dates that are kept to the millisecond.
+pub fn format_iso8601_millis(time: Timestamp) -> String {
+    let time = Offset::UTC.to_datetime(time);
+    let mut text = *b"0000-00-00T00:00:00.000Z";
+    extended(&mut text[..19], time);
+    digits(&mut text[20..23], i32::from(time.millisecond()));
+    owned(&text)
+}
+
+/// Writes `Tue Dec 31 16:00:00 PST 2019`, the format that Java gives a time. S3 shows some times in
+/// its errors so, in the time of Seattle. Here it is without daylight saving.
+pub(crate) fn format_java(time: Timestamp) -> String {
+    let local = Offset::constant(-8).to_datetime(time);
+    let weekday = WEEKDAYS[usize::from(local.weekday().to_monday_zero_offset().unsigned_abs()) % 7];
+    let month = MONTHS[usize::from(local.month().unsigned_abs()).saturating_sub(1) % 12];
+    let (day, hour, minute, second) = (local.day(), local.hour(), local.minute(), local.second());
+    format!("{weekday} {month} {day:02} {hour:02}:{minute:02}:{second:02} PST {}", local.year())
+}
+
 /// A time to the microsecond, in the format of logs: `2009-10-12T17:50:30.123456Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IsoMicros([u8; 27]);

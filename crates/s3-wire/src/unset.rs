@@ -99,14 +99,9 @@ impl UnsetRequest<'_> {
             Op::GetBucketMetadataTableConfiguration => {
                 return S3Error::new(ErrorCode::V1APIsNotAllowed).detail("Method", "GET");
             }
-            Op::GetObjectLockConfiguration => ErrorCode::ObjectLockConfigurationNotFoundError,
             Op::GetPublicAccessBlock => ErrorCode::NoSuchPublicAccessBlockConfiguration,
             Op::GetBucketReplication => ErrorCode::ReplicationConfigurationNotFoundError,
             Op::GetBucketWebsite => ErrorCode::NoSuchWebsiteConfiguration,
-            Op::GetObjectLegalHold | Op::GetObjectRetention => {
-                let message = "Bucket is missing Object Lock Configuration";
-                return S3Error::with_message(ErrorCode::InvalidRequest, message);
-            }
             Op::GetObjectTorrent => {
                 return S3Error::method_not_allowed(&http::Method::GET, "TORRENT", "");
             }

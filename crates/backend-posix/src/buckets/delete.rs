@@ -22,7 +22,7 @@ use super::documents;
 use crate::base::step::step;
 use crate::base::who::Who;
 use crate::error::{self, Fail, Io, Op, retrying};
-use crate::facts::{chain, place};
+use crate::facts::{chain, object_lock, place};
 use crate::fs::file_info;
 use crate::fs::reading::{entries, read_names};
 use crate::fs::removing;
@@ -51,9 +51,11 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
 /// Removes a bucket, and then its documents. What people have made in the bucket is examined and
 /// removed with the identity `who`; the gateway removes the bucket itself and its own files in it.
 pub(crate) fn delete_as(store: &Store, name: &BucketName, who: &Who) -> Result<()> {
+    object_lock::refuse_bucket(store, name)?;
     delete_directory(store, name, who)?;
     step("a bucket is gone").op("remove a bucket")?;
     documents::forget(store, name);
+    object_lock::forget_bucket(store, name);
     Ok(())
 }
 

@@ -296,13 +296,6 @@ pub(crate) fn is_leftover(bucket: &Bucket<'_>, chain: &OwnedFd, name: &str) -> R
     Ok(version.is_some_and(|version| version.order > order))
 }
 
-/// Returns the reason why a tool must not remove a version with this record, if there is one. No
-/// tool removes a version without asking here, so that a retention or a hold is asked for in this
-/// place alone.
-pub(crate) fn kept_because(_record: &ObjectRecord) -> Option<&'static str> {
-    None
-}
-
 /// Removes a chain, and the directories above it, as long as they are empty. `path` is relative to
 /// the directory of chains.
 pub(crate) fn remove_empty(bucket: &Bucket<'_>, mut path: &str) {

@@ -2,6 +2,8 @@
 
 pub(crate) mod chain;
 pub(crate) mod foreign;
+pub(crate) mod lock_entry;
+pub(crate) mod object_lock;
 pub(crate) mod place;
 pub(crate) mod predecessor;
 pub(crate) mod versitygw;

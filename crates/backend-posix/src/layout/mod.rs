@@ -8,6 +8,7 @@ pub(crate) mod given;
 pub(crate) mod keymap;
 pub(crate) mod locks;
 pub(crate) mod mark;
+pub(crate) mod object_locks;
 pub(crate) mod overflow;
 pub(crate) mod own;
 pub(crate) mod records;

@@ -118,6 +118,7 @@ mod tests {
 
     fn request(scene: &Scene, key: &str) -> ObjectReading {
         ObjectReading {
+            with_lock: false,
             bucket: scene.name.clone(),
             place: KeyPath::of(key),
             version: None,

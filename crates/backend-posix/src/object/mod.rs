@@ -5,6 +5,7 @@ mod body;
 mod cache;
 mod copy;
 mod delete;
+mod locks;
 mod open;
 mod read;
 mod tags;
@@ -18,6 +19,7 @@ pub(crate) use copy::{
 #[cfg(test)]
 pub(crate) use delete::delete;
 pub(crate) use delete::delete_with;
+pub(crate) use locks::{lock_of, put_lock};
 #[cfg(test)]
 pub(crate) use open::open_version;
 pub(crate) use open::{marker, open};

@@ -8,12 +8,13 @@ use backend::{BackendError, ObjectAttributes, ObjectBody, ObjectCheck, ObjectRea
 use bytes::Bytes;
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, ReadWriteFlags};
-use s3_types::{BucketName, Conditions, ReadVerdict, Resolved};
+use s3_types::{BucketName, Conditions, ObjectLock, ReadVerdict, Resolved};
 
 use super::body::Body;
 use super::cache::{Entry, ObjectCache};
-use super::open::{open, open_version};
-use crate::error::{Io, Op};
+use super::open::{Opened, open, open_version};
+use crate::error::{Io, Op, retrying};
+use crate::facts::object_lock::LockedKey;
 use crate::fs::file_info::{self, FileInfo, Stamp};
 use crate::fs::files;
 use crate::fs::resolve::{self, PLACE, READ};
@@ -36,6 +37,8 @@ pub(crate) struct ObjectReading {
     pub check: Option<Arc<dyn ObjectCheck>>,
     /// True if the bytes are wanted; false for HEAD.
     pub body: bool,
+    /// True if the version's lock is wanted.
+    pub with_lock: bool,
 }
 
 /// Reads an object. May wait for a disk.
@@ -59,10 +62,18 @@ pub(crate) fn read(store: &Store, request: &ObjectReading) -> Result<ObjectRead>
                 continue;
             }
         }
+        let lock = if request.with_lock { lock_of(store, request, &opened)? } else { ObjectLock::default() };
         let file = opened.file.take();
-        return Ok(answer(store, request, opened.attributes, range, bytes.into(), file, opened.stamp));
+        let read = answer(store, request, opened.attributes, range, bytes.into(), file, opened.stamp);
+        return Ok(ObjectRead { lock, ..read });
     }
     Err(BackendError::Changed)
+}
+
+fn lock_of(store: &Store, request: &ObjectReading, opened: &Opened) -> Result<ObjectLock> {
+    let key = LockedKey { store, bucket: &request.bucket, place: &request.place };
+    let order = opened.version.map(|version| version.order);
+    retrying(|| key.shown(order))
 }
 
 /// Reads an object without waiting; `None` if that might need waiting, or if anything about the
@@ -76,6 +87,7 @@ pub(crate) fn read_inline(
     if !store.reads_inline()
         || request.place.directory
         || request.check.is_some()
+        || request.with_lock
         || request.version.is_some()
     {
         return None;
@@ -199,7 +211,8 @@ fn answer_again(request: &ObjectReading, entry: &Entry) -> Result<ObjectRead> {
         (Some(bytes), None) if request.body => ObjectBody::Bytes(bytes.clone()),
         _ => ObjectBody::Empty,
     };
-    Ok(ObjectRead { attributes: entry.attributes.clone(), range, body })
+    let lock = ObjectLock::default();
+    Ok(ObjectRead { attributes: entry.attributes.clone(), lock, range, body })
 }
 
 /// Returns the attributes in a complete record, with their stamp.
@@ -282,7 +295,7 @@ fn answer(
         }
         None => ObjectBody::Empty,
     };
-    ObjectRead { attributes, range, body }
+    ObjectRead { attributes, lock: ObjectLock::default(), range, body }
 }
 
 #[cfg(test)]

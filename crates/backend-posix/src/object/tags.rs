@@ -210,16 +210,21 @@ fn write(
     let stamp = file_info::stat(&file)?.stamp;
     let replaces_damaged = || -> Result<bool> { Ok(!object.keeps_versions()?) };
     let present = Present { bucket, directory, name, file: &file, replaces_damaged: &replaces_damaged };
-    if !records::update(lock, &present, |old| tagged(old, stamp, &object.place.key, tags))? {
+    let tagged = |old| {
+        let mut record = kept(old, stamp, &object.place.key);
+        record.attached.tags = tags.clone();
+        record
+    };
+    if !records::update(lock, &present, tagged)? {
         return Err(Fail::lost("tag a file that was replaced"));
     }
     sync(bucket.store, &file)
 }
 
-/// Makes the record of a file with this stamp, with other tags. What a stale record says of the
-/// bytes goes: where inode numbers do not last, a record without the present stamp is not the
-/// file's.
-fn tagged(old: Option<ObjectRecord>, stamp: Stamp, key: &str, tags: &Tags) -> ObjectRecord {
+/// Returns the record of a file with this stamp, in which what is attached to the object can be
+/// changed. What a stale record says of the bytes goes: where inode numbers do not last, a record
+/// without the present stamp is not the file's.
+pub(super) fn kept(old: Option<ObjectRecord>, stamp: Stamp, key: &str) -> ObjectRecord {
     let foreign = ObjectContent::of_foreign(stamp);
     let mut record = match old {
         Some(record) if record.content.stamp == Some(stamp) => record,
@@ -238,7 +243,6 @@ fn tagged(old: Option<ObjectRecord>, stamp: Stamp, key: &str, tags: &Tags) -> Ob
         // The companion is lost. The object is shown in this way already.
         record.content.metadata = foreign::metadata(key);
     }
-    record.attached.tags = tags.clone();
     record
 }
 

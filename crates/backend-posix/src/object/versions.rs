@@ -14,6 +14,7 @@ use crate::base::step::step;
 use crate::error::{self, Fail, Op, retrying};
 use crate::facts::chain::{self, Chain, Newest, Old};
 use crate::facts::foreign::{self, VersitygwUse};
+use crate::facts::object_lock::Deletion;
 use crate::facts::place::{self, Current, Facts, KeyPlace};
 use crate::fs::file_info;
 use crate::fs::resolve::{self, READ};
@@ -46,6 +47,9 @@ pub(crate) fn delete(store: &Store, target: &Target, versioning: Versioning) -> 
                 spot.refuse_alias(target)?;
                 let present = Present::look(&bucket, key_place)?;
                 if is_null && present.is_null() {
+                    if let Some(version) = present.version() {
+                        target.locked_key(store).refuse_if_locked(version.order)?;
+                    }
                     remove_file(&bucket, key_place)?;
                     newest_order(&bucket, &chain)?.max(present.version().map(|version| version.order))
                 } else {
@@ -56,7 +60,7 @@ pub(crate) fn delete(store: &Store, target: &Target, versioning: Versioning) -> 
         };
         step("the current version is an old one").attempt("write a delete marker")?;
         if is_null {
-            keep::remove_null(&chain)?;
+            keep::remove_null(&chain, target.locked_key(store))?;
         }
         let id = if is_null { Id::Null } else { Id::Order };
         let version = Version { order: order_after(newest), id, is_marker: true };
@@ -94,8 +98,7 @@ pub(crate) fn delete_named(
                 if is_it {
                     target.check(spot.current())?;
                     spot.refuse_alias(target)?;
-                    replace_by_newest(&bucket, caches, chain.as_ref(), key_place)?;
-                    records::release_companion(&bucket, present.overflow(), &path_of(key_place));
+                    delete_current((&bucket, caches), target, chain.as_ref(), (key_place, &present))?;
                 }
                 is_it.then_some(false)
             }
@@ -120,17 +123,38 @@ pub(crate) fn delete_named(
     })
 }
 
+/// Deletes the current version, unless it is locked.
+fn delete_current(
+    (bucket, caches): (&Bucket<'_>, &Caches),
+    target: &Target,
+    chain: Option<&Chain>,
+    (key_place, present): (&KeyPlace, &Present),
+) -> Result<(), Fail> {
+    let key = target.locked_key(bucket.store);
+    let order = present.version().map(|version| version.order);
+    let inode = bucket.store.lasting_inode(&key_place.directory, present.info());
+    let bypass_governance = target.bypass_governance;
+    let was_locked = key.release(bucket, &Deletion { order, inode, bypass_governance })?;
+    step("a lock is released").attempt("remove a file")?;
+    replace_by_newest(bucket, caches, chain, key_place)?;
+    records::release_companion(bucket, present.overflow(), &path_of(key_place));
+    match order.filter(|_| was_locked) {
+        Some(order) => key.remove(order),
+        None => Ok(()),
+    }
+}
+
 /// The place of a key, under its lock.
-struct Spot {
-    lock: Lock,
+pub(super) struct Spot {
+    pub lock: Lock,
     /// `None` if the directory of the key does not exist.
-    place: Option<KeyPlace>,
+    pub place: Option<KeyPlace>,
     /// The path of the directory that the key's directory must be, unless a link leads there.
     above: String,
 }
 
 impl Spot {
-    fn take(bucket: &Bucket<'_>, target: &Target) -> Result<Self, Fail> {
+    pub fn take(bucket: &Bucket<'_>, target: &Target) -> Result<Self, Fail> {
         let place = &target.place;
         let facts = target.needs_facts();
         if place.directory {
@@ -158,12 +182,12 @@ impl Spot {
         Ok(Self { lock, place: Some(found), above })
     }
 
-    fn current(&self) -> Option<&Current> {
+    pub fn current(&self) -> Option<&Current> {
         self.place.as_ref().and_then(|place| place.current.as_ref())
     }
 
     /// Refuses to change an object by a key that leads to it through a link.
-    fn refuse_alias(&self, target: &Target) -> Result<()> {
+    pub fn refuse_alias(&self, target: &Target) -> Result<()> {
         let Some(KeyPlace { directory, name, .. }) = &self.place else { return Ok(()) };
         let inside = !target.place.directory && name == SELF;
         let path = if inside { &target.place.path } else { &self.above };
@@ -203,7 +227,7 @@ fn id_of(named: Named) -> VersionId {
 }
 
 /// Returns the order of the newest version or marker in a chain.
-fn newest_order(bucket: &Bucket<'_>, chain: &Chain) -> Result<Option<u64>, Fail> {
+pub(super) fn newest_order(bucket: &Bucket<'_>, chain: &Chain) -> Result<Option<u64>, Fail> {
     if let Some(marker) = chain.marker(bucket)? {
         return Ok(Some(marker.order));
     }
@@ -317,16 +341,24 @@ fn delete_old(
         return Ok(Some(true));
     }
     let Some(old) = chain.find(bucket, named)? else { return Ok(None) };
-    let Some((record, _)) = chain.record(bucket, old.entry())? else { return Ok(None) };
+    let Some((record, info)) = chain.record(bucket, old.entry())? else { return Ok(None) };
     let is_marker = record.version.is_some_and(|version| version.is_marker);
     let current =
         if is_marker || !target.needs_facts() { None } else { Some(current_of(bucket, target, chain, old)?) };
     if is_marker || current.is_some() {
         target.check(current.as_ref())?;
     }
+    let key = target.locked_key(bucket.store);
+    let inode = bucket.store.lasting_inode(&chain.directory, &info);
+    let deletion = Deletion { order: Some(old.order), inode, bypass_governance: target.bypass_governance };
+    let was_locked = !is_marker && key.release(bucket, &deletion)?;
+    step("a lock is released").attempt("remove an old version")?;
     chain.unlink(old.entry())?;
     let path = join(&chain.directory.path, &chain.name(old.entry()));
     records::release_companion(bucket, record.overflow, &path);
+    if was_locked {
+        key.remove(old.order)?;
+    }
     Ok(Some(is_marker))
 }
 
@@ -355,7 +387,12 @@ fn free_place(bucket: &Bucket<'_>, place: &KeyPath, directory: Directory) -> Res
 }
 
 /// Returns the facts of an old version, on which conditions and checks depend.
-fn current_of(bucket: &Bucket<'_>, target: &Target, chain: &Chain, old: Old) -> Result<Current, Fail> {
+pub(super) fn current_of(
+    bucket: &Bucket<'_>,
+    target: &Target,
+    chain: &Chain,
+    old: Old,
+) -> Result<Current, Fail> {
     let path = join(&chain.directory.path, &chain.name(old.entry()));
     let read = as_self(|| {
         let file = Arc::new(resolve::plain(&bucket.fd, &path, READ)?);

@@ -60,6 +60,11 @@ pub(crate) trait OfFile: Kind {
     /// Sets the file that the record describes.
     fn set_stamp(&mut self, stamp: Stamp);
 
+    /// Returns the ETag of the file.
+    fn etag(&self) -> Option<&s3_types::ETag> {
+        None
+    }
+
     /// Returns the version that the file will be of its key.
     fn version(&self) -> Option<Version> {
         None

@@ -248,6 +248,10 @@ impl OfFile for ObjectRecord {
         self.content.stamp = Some(stamp);
     }
 
+    fn etag(&self) -> Option<&ETag> {
+        self.content.etag.as_ref()
+    }
+
     fn version(&self) -> Option<Version> {
         self.version
     }

@@ -72,3 +72,7 @@ pub const VERSION: u8 = ATTACHED | 0x10;
 pub const TAGS: u8 = ATTACHED | 0x1f;
 /// A user id. Critical, since a gateway that does not know it would give the upload to others.
 pub const USER: u8 = CRITICAL | 0x1e;
+/// The lock that the object of an upload gets: the mode (0 for no retention, 1 GOVERNANCE, 2
+/// COMPLIANCE), its end in ms (8 bytes, little-endian, signed), and the legal hold (0 never set, 1
+/// OFF, 2 ON). Critical, since a gateway that does not know it would make an object without it.
+pub const LOCK: u8 = CRITICAL | 0x1d;

@@ -1,7 +1,10 @@
 //! The records of a whole upload: its creation and its completion.
 
 use backend::Initiator;
-use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ETag, ObjectMetadata};
+use s3_types::{
+    Checksum, ChecksumAlgorithm, ChecksumType, ETag, ObjectLock, ObjectMetadata, Retention, RetentionMode,
+    Timestamp,
+};
 
 use super::attached::{Attached, half_of};
 use super::input::{Input, varint};
@@ -33,6 +36,8 @@ pub(crate) struct UploadRecord {
     pub version_id: Option<u64>,
     /// The fields that the object will have attached.
     pub attached: Attached,
+    /// The lock that the object will have.
+    pub lock: ObjectLock,
     pub unknown: Unknown,
 }
 
@@ -48,6 +53,7 @@ impl Kind for UploadRecord {
             user: None,
             version_id: None,
             attached: Attached::none(),
+            lock: ObjectLock::default(),
             unknown: Unknown::none(),
         }
     }
@@ -75,6 +81,7 @@ impl Kind for UploadRecord {
             }
             tag::USER => self.user = Some(get_user(bytes)?),
             tag::VERSION_ID => self.version_id = Some(get_version_id(bytes)?),
+            tag::LOCK => self.lock = get_lock(bytes)?,
             _ => return self.attached.take_field(tag, bytes),
         }
         Some(Taken::Yes)
@@ -91,6 +98,7 @@ impl Kind for UploadRecord {
             user,
             version_id,
             attached,
+            lock,
             unknown: _,
         } = self;
         put_metadata(out, metadata);
@@ -116,6 +124,9 @@ impl Kind for UploadRecord {
         attached.put(out);
         put_user(out, *user);
         put_version_id(out, *version_id);
+        if !lock.is_empty() {
+            field(out, tag::LOCK, &pack_lock(lock));
+        }
     }
 
     fn unknown(&self) -> impl Iterator<Item = &Field> {
@@ -155,6 +166,45 @@ fn get_predecessor(bytes: &[u8]) -> Option<Predecessor> {
     let quoted = |text: String| ETag::parse(&format!("\"{text}\""));
     let etag = Some(text(value.0)?).filter(|text| !text.is_empty()).map(quoted);
     Some(Predecessor::Object(ObjectIdentity { modified_ns, size_bytes, inode, etag }))
+}
+
+/// Packs the lock of an upload's object: the mode (0 for no retention), the end in ms (8 bytes,
+/// little-endian, signed), and the legal hold (0 if none was set).
+fn pack_lock(lock: &ObjectLock) -> [u8; 10] {
+    let ObjectLock { retention, legal_hold } = lock;
+    let mode = match retention.map(|retention| retention.mode) {
+        None => 0,
+        Some(RetentionMode::Governance) => 1,
+        Some(RetentionMode::Compliance) => 2,
+    };
+    let until_ms = retention.map_or(0, |retention| retention.until().as_millisecond());
+    let mut out = [0; 10];
+    out[0] = mode;
+    out[1..9].copy_from_slice(&until_ms.to_le_bytes());
+    out[9] = match legal_hold {
+        None => 0,
+        Some(false) => 1,
+        Some(true) => 2,
+    };
+    out
+}
+
+fn get_lock(bytes: &[u8]) -> Option<ObjectLock> {
+    let [mode, until @ .., hold] = <[u8; 10]>::try_from(bytes).ok()?;
+    let until = Timestamp::from_millisecond(i64::from_le_bytes(until)).ok()?;
+    let retention = match mode {
+        0 => None,
+        1 => Some(Retention::new(RetentionMode::Governance, until)),
+        2 => Some(Retention::new(RetentionMode::Compliance, until)),
+        _ => return None,
+    };
+    let legal_hold = match hold {
+        0 => None,
+        1 => Some(false),
+        2 => Some(true),
+        _ => return None,
+    };
+    Some(ObjectLock { retention, legal_hold })
 }
 
 fn put_user(out: &mut Vec<u8>, user: Option<u32>) {

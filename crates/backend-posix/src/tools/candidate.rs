@@ -12,7 +12,7 @@
 
 use std::time::Duration;
 
-use backend::Result;
+use backend::{BackendError, Result};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::{BucketName, ChecksumAlgorithm, Digester, Digests};
@@ -22,6 +22,7 @@ use crate::base::options::DEFAULT_CHECKSUM;
 use crate::buckets::documents;
 use crate::error::{Fail, Op, leads_nowhere, retrying};
 use crate::facts::chain::Chain;
+use crate::facts::object_lock::LockedKey;
 use crate::fs::file_info::{self, FileInfo};
 use crate::fs::{files, resolve};
 use crate::layout::keymap::KeyPath;
@@ -36,6 +37,10 @@ use crate::write::{keep, key_lock};
 /// The reason why a damaged record is not replaced where versions are kept.
 pub(super) const DAMAGED_VERSION: &str = "its record is damaged, so that it is not known which version of its key \
     it is: `slipway fsck --repair` makes a new one of it";
+
+/// The sentence about a file that is a locked version, which no tool changes.
+pub(crate) const LOCKED: &str =
+    "it is a locked version, which another program has changed: `slipway fsck` tells more";
 
 /// An open regular file, as it was when it was opened.
 pub(crate) struct Candidate<'b> {
@@ -128,6 +133,17 @@ impl<'b> Candidate<'b> {
             let present = Present { bucket, directory, name, file, replaces_damaged: &replaces_damaged };
             Ok(quiet && records::update(lock, &present, stamped)?)
         })
+    }
+
+    /// True if a file of this key with this record is a version whose lock is in force.
+    pub fn is_locked(&self, bucket_name: &BucketName, key: &str, record: &ObjectRecord) -> Result<bool> {
+        let Some(version) = record.version else { return Ok(false) };
+        let place = KeyPath::of(key);
+        let locked = LockedKey { store: self.bucket.store, bucket: bucket_name, place: &place };
+        match retrying(|| locked.refuse_if_locked(version.order)) {
+            Err(BackendError::Locked) => Ok(true),
+            asked => asked.map(|()| false),
+        }
     }
 
     /// Its record, unparsed if that fails.

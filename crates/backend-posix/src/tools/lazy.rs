@@ -138,7 +138,7 @@ fn rehash(store: &Store, name_of_bucket: &BucketName, key: &str) -> Result<Optio
     if last_ns > settled_ns || theirs.is_some() {
         return Ok(None);
     }
-    rehash_file((&bucket, name_of_bucket), &directory, &name, key, false, &Progress::default())
+    rehash_file(&bucket, (&directory, &name), (name_of_bucket, key), false, &Progress::default())
 }
 
 /// Finds the object's file; `None` if a symbolic link leads there.

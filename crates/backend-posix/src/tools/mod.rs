@@ -24,7 +24,7 @@ mod volume;
 
 pub(crate) use lazy::LazyRehash;
 
-pub use fsck::{FsckOptions, Problem, ProblemKind, ProblemState, Usage, fsck};
+pub use fsck::{FsckOptions, Problem, ProblemKind, ProblemState, Usage, accept_clock, fsck};
 pub use history::KeyVersion;
 pub use import::{
     BucketGrants, Grant, GrantKind, ImportOptions, Imported, grants_by_versitygw, import_minio_fs,

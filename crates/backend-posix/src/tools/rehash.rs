@@ -6,7 +6,7 @@ use backend::Result;
 use rustix::fs::FileType;
 use s3_types::{BucketName, Digests, ObjectMetadata};
 
-use super::candidate::{Candidate, DAMAGED_VERSION};
+use super::candidate::{Candidate, DAMAGED_VERSION, LOCKED};
 use super::locate::Located;
 use super::opening::{CAN_BE_REPEATED, for_each_bucket, open};
 use super::progress::Progress;
@@ -79,14 +79,8 @@ impl Rehash<'_> {
             WalkEntry::Entry { directory, name, kind: FileType::RegularFile } => {
                 let path = join(&directory.path, &name);
                 let Some(key) = keymap::key_of_file(&path) else { return };
-                match rehash_file(
-                    (&bucket, self.name),
-                    &directory,
-                    &name,
-                    &key,
-                    self.options.dry_run,
-                    self.progress,
-                ) {
+                let named = (self.name, &*key);
+                match rehash_file(&bucket, (&directory, &name), named, self.options.dry_run, self.progress) {
                     Ok(Some(done)) => (self.report)(&self.path(&path), done),
                     Ok(None) => {}
                     Err(error) => (self.report)(&self.path(&path), Rehashed::Failed(error.to_string())),
@@ -106,10 +100,9 @@ impl Rehash<'_> {
 
 /// Gives one file a record, if it is foreign. `None` if it is gone.
 pub(super) fn rehash_file(
-    (bucket, bucket_name): (&Bucket<'_>, &BucketName),
-    directory: &Directory,
-    name: &str,
-    key: &str,
+    bucket: &Bucket<'_>,
+    (directory, name): (&Directory, &str),
+    (bucket_name, key): (&BucketName, &str),
     dry_run: bool,
     progress: &Progress,
 ) -> Result<Option<Rehashed>> {
@@ -125,6 +118,9 @@ pub(super) fn rehash_file(
         }
         Raw::Damaged(_) if !file.replace_damaged_record(bucket_name) => {
             return Ok(Some(Rehashed::Failed(DAMAGED_VERSION.to_owned())));
+        }
+        Raw::Known(_, old) if file.is_locked(bucket_name, key, &old)? => {
+            return Ok(Some(Rehashed::Failed(LOCKED.to_owned())));
         }
         Raw::Known(..) | Raw::Absent | Raw::Damaged(_) => {}
     }

@@ -5,16 +5,18 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use backend::Result;
+use backend::{BackendError, Result};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use s3_types::{BucketName, VersionId};
 
+use super::candidate::LOCKED;
 use super::opening::{CAN_BE_REPEATED, open};
 use super::progress::Progress;
 use super::tree::{self, WalkEntry};
 use crate::error::{Fail, Op, retrying};
 use crate::facts::chain::{self, Chain, Old};
+use crate::facts::object_lock::{Deletion, LockedKey};
 use crate::fs::file_info::{self, FileInfo};
 use crate::fs::reading::{known_type, read_names};
 use crate::fs::resolve::{self, DIRECTORY};
@@ -70,17 +72,17 @@ pub enum Pruning {
 /// a sentence if nothing could be done.
 pub fn prune_versions(
     root: &Path,
-    bucket: &BucketName,
+    name: &BucketName,
     options: &PruneOptions,
     progress: &Progress,
     report: &(dyn Fn(Pruning) + Sync),
 ) -> Result<u64, String> {
     super::locate::refuse_part_of_tree(root)?;
     let store = open(root, options.dry_run, CAN_BE_REPEATED)?;
-    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", root.join(bucket.as_str()).display());
-    let bucket = store.bucket(bucket).map_err(|error| told(&error))?;
+    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", root.join(name.as_str()).display());
+    let bucket = store.bucket(name).map_err(|error| told(&error))?;
     let keys = AtomicU64::new(0);
-    let prune = Prune { bucket: &bucket, options, report, keys: &keys };
+    let prune = Prune { bucket: &bucket, name, options, report, keys: &keys };
     let walked = tree::for_each(&bucket, VERSIONS_PATH, options.jobs, progress, &|found| match found {
         WalkEntry::Directory(directory) => prune.directory(&directory),
         WalkEntry::Unreadable(path, error) => report(Pruning::Failed(path, error.to_string())),
@@ -92,6 +94,7 @@ pub fn prune_versions(
 
 struct Prune<'a> {
     bucket: &'a Bucket<'a>,
+    name: &'a BucketName,
     options: &'a PruneOptions,
     report: &'a (dyn Fn(Pruning) + Sync),
     keys: &'a AtomicU64,
@@ -179,14 +182,31 @@ impl Prune<'_> {
         let version = old.version(is_marker).text().unwrap_or_else(VersionId::null);
         let size_bytes = (!is_marker).then_some(info.stamp.size_bytes);
         let pruned = Pruned { key: place.key.clone(), version: version.as_str().to_owned(), size_bytes };
-        if let Some(why) = chain::kept_because(record) {
-            (self.report)(Pruning::Kept(pruned, why));
-            return Ok(false);
-        }
+        let key = LockedKey { store: self.bucket.store, bucket: self.name, place };
+        let inode = self.bucket.store.lasting_inode(&chain.directory, info);
+        let deletion = Deletion { order: Some(old.order), inode, bypass_governance: false };
+        // A tool that only looks does not release a lock.
+        let asked = if self.options.dry_run {
+            key.refuse_if_locked(old.order).map(|()| false)
+        } else if is_marker {
+            Ok(false)
+        } else {
+            key.release(self.bucket, &deletion)
+        };
+        let was_locked = match asked {
+            Err(Fail::Storage(BackendError::Locked)) => {
+                (self.report)(Pruning::Kept(pruned, LOCKED));
+                return Ok(false);
+            }
+            asked => asked?,
+        };
         if !self.options.dry_run {
             chain.unlink(*entry)?;
             let path = join(&chain.directory.path, &chain.name(*entry));
             records::release_companion(self.bucket, record.overflow, &path);
+            if was_locked {
+                key.remove(old.order)?;
+            }
         }
         (self.report)(Pruning::Removed(pruned));
         Ok(true)

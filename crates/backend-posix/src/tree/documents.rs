@@ -262,9 +262,9 @@ fn kept(name: &str) -> String {
     format!("{KEPT}{name}")
 }
 
-/// Makes a directory, if it does not exist. After that, the time of the directory above changes
-/// once more, as in [`Place::change`].
-fn make(store: &Store, above: &str, name: &str) -> Result<()> {
+/// Makes a directory below the root, if it does not exist. After that, the time of the directory
+/// above changes once more, as in [`Place::change`].
+pub(super) fn make(store: &Store, above: &str, name: &str) -> Result<()> {
     let make = || {
         let above = resolve::plain(&store.root, above, DIRECTORY)?;
         match rustix::fs::mkdirat(&above, name, Mode::RWXU) {

@@ -34,8 +34,10 @@ pub(crate) const DOCUMENTS: &str = "bucket-documents";
 /// The feature that buckets may keep versions: a program that does not know it would overwrite
 /// them.
 pub(crate) const VERSIONS: &str = "versions";
+/// The feature that versions may be locked: a program that does not know it would delete them.
+pub(crate) const OBJECT_LOCK: &str = "object-lock";
 /// The features that this program knows, each with what it allows.
-pub const FEATURES: [(&str, &str); 2] = [
+pub const FEATURES: [(&str, &str); 3] = [
     (
         DOCUMENTS,
         "buckets may have policies, ACLs and other configuration documents, which a version that does not know them \
@@ -44,6 +46,10 @@ pub const FEATURES: [(&str, &str); 2] = [
     (
         VERSIONS,
         "buckets may keep the versions of their objects, which a version that does not know them would overwrite",
+    ),
+    (
+        OBJECT_LOCK,
+        "versions of objects may be locked (S3 Object Lock), which a version that does not know locks would delete",
     ),
 ];
 /// The number of times that the files are read, since another program may be changing them.

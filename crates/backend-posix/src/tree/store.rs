@@ -13,6 +13,7 @@ use rustix::thread::CapabilitySet;
 use s3_types::BucketName;
 
 use super::format::{self, FormatError};
+use super::lock_clock::LockClock;
 use super::presence::{self, Presence};
 use super::serving::{self, Serving};
 use super::unmounted::Unmounted;
@@ -141,6 +142,8 @@ pub(crate) struct Store {
     pub unmounted: Unmounted,
     /// The number of times that a listing could not read a record or a directory.
     pub unread: AtomicU64,
+    /// The time that object locks go by.
+    pub lock_clock: LockClock,
     /// True if nothing may be written, not even to test something.
     only_read: bool,
     /// The lock by which a tool prevents upgrades of the tree; `None` for a gateway.
@@ -279,6 +282,7 @@ impl Store {
             presence,
             unmounted,
             unread: AtomicU64::new(0),
+            lock_clock: LockClock::default(),
             only_read: true,
             serving: None,
         })

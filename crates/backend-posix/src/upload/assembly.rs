@@ -12,8 +12,8 @@ use backend::Result;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FlockOperation, OFlags, Timespec, Timestamps, UTIME_NOW, flock};
 use rustix::io::Errno;
-use s3_types::Conditions;
 use s3_types::limits::PART_BYTES_MIN;
+use s3_types::{Conditions, ObjectLock};
 
 use super::in_progress::UploadName;
 use super::part::PartTarget;
@@ -240,6 +240,8 @@ fn target_of(upload: &UploadName) -> Target {
         predecessor: None,
         owner: None,
         rules: None,
+        lock: ObjectLock::default(),
+        bypass_governance: false,
     }
 }
 

@@ -92,7 +92,8 @@ fn publish(
     given: Option<&Checksum>,
 ) -> Result<WriteReceipt, Fail> {
     let request = &complete.request;
-    let target = &Target { predecessor: upload.record.predecessor.clone(), ..complete.target.clone() };
+    let (predecessor, lock) = (upload.record.predecessor.clone(), upload.record.lock);
+    let target = &Target { predecessor, lock, ..complete.target.clone() };
     let parts = check_parts(store, upload, &request.parts)?;
     let size_bytes = total(&parts)?;
     if let Some(given_bytes) = request.size_bytes.filter(|given| *given != size_bytes) {
@@ -163,6 +164,7 @@ fn object_record(
         user: _,
         version_id: _,
         attached,
+        lock: _,
         unknown: _,
     } = &upload.record;
     let Digests { etag, checksum } = digests;
@@ -356,6 +358,10 @@ mod tests {
     impl Rules for KeepsVersions {
         fn versioning(&self, _: &BucketName) -> Result<Versioning> {
             Ok(Versioning::Enabled)
+        }
+
+        fn object_lock(&self, _: &BucketName) -> Result<Option<backend::LockRules>> {
+            Ok(None)
         }
     }
 

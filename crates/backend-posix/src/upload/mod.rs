@@ -64,7 +64,7 @@ pub(crate) fn begin(
     upload: &NewUpload,
     version_id: Option<u64>,
 ) -> Result<UploadReceipt> {
-    let NewUpload { metadata, tags, checksum, initiator } = upload;
+    let NewUpload { metadata, tags, lock, checksum, initiator } = upload;
     if initiator.as_deref().is_some_and(|initiator| !initiator.fits()) {
         return Err(BackendError::TooLarge);
     }
@@ -79,6 +79,7 @@ pub(crate) fn begin(
         checksum: *checksum,
         metadata: metadata.clone(),
         attached: Attached::requested(tags.clone()),
+        lock: *lock,
         predecessor: find_predecessor(store, bucket, key)?,
         initiator: initiator.clone(),
         user: acting_user(),

@@ -15,9 +15,10 @@ use super::sealed::Sealed;
 use crate::base::step::step;
 use crate::error::{Fail, Op};
 use crate::facts::chain::{Chain, Newest, Old};
+use crate::facts::object_lock::LockedKey;
 use crate::facts::place::KeyPlace;
 use crate::fs::file_info::{self, FileInfo};
-use crate::layout::keymap::{KeyPath, join};
+use crate::layout::keymap::join;
 use crate::layout::overflow::OverflowId;
 use crate::layout::versions::{Entry, Id};
 use crate::record::{ObjectRecord, Reading, Version, order_after};
@@ -64,6 +65,11 @@ impl Present {
         self.version.map_or(self.info.changed_ns, |version| i128::from(version.order))
     }
 
+    /// Returns the attributes of the file.
+    pub fn info(&self) -> &FileInfo {
+        &self.info
+    }
+
     /// Returns the version, if the record of the file says one.
     pub fn version(&self) -> Option<Version> {
         self.version
@@ -73,11 +79,15 @@ impl Present {
 /// Publishes the first version of a key, or one that comes after a delete marker.
 pub(crate) fn publish_where_nothing_is(
     bucket: &Bucket<'_>,
-    place: &KeyPath,
+    key: LockedKey<'_>,
     sealed: &mut Sealed,
     put_in_place: impl FnOnce(&mut Sealed) -> Result<(), Fail>,
 ) -> Result<(), Fail> {
-    let Some(chain) = Chain::open(bucket, place)? else { return put_in_place(sealed) };
+    let put_in_place = |sealed: &mut Sealed| {
+        sealed.note_lock(bucket, key)?;
+        put_in_place(sealed)
+    };
+    let Some(chain) = Chain::open(bucket, key.place)? else { return put_in_place(sealed) };
     let newest = chain.newest(bucket)?;
     match newest {
         None => return put_in_place(sealed),
@@ -87,7 +97,7 @@ pub(crate) fn publish_where_nothing_is(
     }
     put_in_place(sealed)?;
     if sealed.version.is_some_and(|version| version.id == Id::Null) {
-        remove_null(&chain)?;
+        remove_null(&chain, key)?;
     }
     if let Some(Newest::Marker(marker)) = newest {
         step("an object follows a delete marker").attempt("rename an old version")?;
@@ -104,16 +114,17 @@ pub(crate) fn publish_where_nothing_is(
 /// Gives a null version, which is to replace the present one, an order after all others.
 pub(crate) fn come_after_all(
     bucket: &Bucket<'_>,
-    place: &KeyPath,
+    key: LockedKey<'_>,
     present: &Present,
     sealed: &mut Sealed,
 ) -> Result<(), Fail> {
     if let Some(version) = present.version {
+        key.refuse_if_locked(version.order)?;
         return sealed.come_after(bucket, version.order);
     }
-    let Some(chain) = Chain::open(bucket, place)? else { return Ok(()) };
+    let Some(chain) = Chain::open(bucket, key.place)? else { return Ok(()) };
     settle_marker(bucket, &chain)?;
-    remove_null(&chain)?;
+    remove_null(&chain, key)?;
     match chain.olds().attempt("read the old versions of a key")?.first() {
         Some(newest) => sealed.come_after(bucket, newest.order),
         None => Ok(()),
@@ -123,15 +134,16 @@ pub(crate) fn come_after_all(
 /// Publishes a version in the place of the present one, which becomes an old one.
 pub(crate) fn publish_over(
     bucket: &Bucket<'_>,
-    place: &KeyPath,
+    key: LockedKey<'_>,
     key_place: &KeyPlace,
     present: &Present,
     sealed: &mut Sealed,
 ) -> Result<Chain, Fail> {
-    let chain = Chain::make(bucket, place)?;
+    let chain = Chain::make(bucket, key.place)?;
     settle_marker(bucket, &chain)?;
     let old = old_of(bucket, &chain, present)?;
     sealed.come_after(bucket, old.order)?;
+    sealed.note_lock(bucket, key)?;
     let KeyPlace { directory, name: key_name, .. } = key_place;
     sealed.describe(bucket, directory, key_name)?;
     let name = chain.name(old.entry());
@@ -147,7 +159,7 @@ pub(crate) fn publish_over(
         records::move_companion(bucket, overflow, &join(&chain.directory.path, &name))?;
     }
     if sealed.version.is_some_and(|version| version.id == Id::Null) {
-        remove_null(&chain)?;
+        remove_null(&chain, key)?;
     }
     Ok(chain)
 }
@@ -236,10 +248,14 @@ fn name_older_null(bucket: &Bucket<'_>, chain: &Chain) -> Result<(), Fail> {
     Ok(())
 }
 
-/// Removes the null version from the chain, since a new one takes its place.
-pub(crate) fn remove_null(chain: &Chain) -> Result<(), Fail> {
+/// Removes the null version from the chain, since a new one takes its place. It fails if that is
+/// locked.
+pub(crate) fn remove_null(chain: &Chain, key: LockedKey<'_>) -> Result<(), Fail> {
     match chain.null().attempt("read the old versions of a key")? {
-        Some(older) => chain.unlink(older.entry()),
+        Some(older) => {
+            key.refuse_if_locked(older.order)?;
+            chain.unlink(older.entry())
+        }
         None => Ok(()),
     }
 }

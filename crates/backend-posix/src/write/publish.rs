@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use backend::{BackendError, ObjectCheck, Result, Versioning};
+use backend::{BackendError, LockRules, ObjectCheck, Result, Versioning};
 use rustix::io::Errno;
-use s3_types::{BucketName, Conditions, Digests, ObjectMetadata, UnixAccount};
+use s3_types::{BucketName, Conditions, Digests, ObjectLock, ObjectMetadata, UnixAccount};
 
 use super::in_place::{DirectoryObject, put_in_place, sync_names};
 use super::keep::Present;
@@ -12,16 +12,20 @@ use super::note::Note;
 use super::sealed::Sealed;
 use super::staging::Staged;
 use super::{directories, keep, key_lock};
+use crate::base::step::step;
 use crate::error::{self, Fail, Op, retrying};
+use crate::facts::object_lock::LockedKey;
 use crate::facts::place::{self, Current, KeyPlace};
 use crate::facts::predecessor;
 use crate::fs::file_info::{self, Stamp};
 use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, join};
+use crate::layout::overflow::OverflowId;
 use crate::layout::versions::Id;
 use crate::record::{Attached, DirectoryRecord, Predecessor, Version, order_after};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::lock::Lock;
+use crate::tree::lock_time;
 use crate::tree::store::Store;
 use crate::volume::flat::{self, Naming};
 
@@ -39,6 +43,10 @@ pub(crate) struct Target {
     pub predecessor: Option<Predecessor>,
     /// Says whether the bucket keeps versions; `None` where it does not.
     pub rules: Option<Arc<dyn Rules>>,
+    /// The lock that a new version gets, as its request says.
+    pub lock: ObjectLock,
+    /// True if a version may be deleted in spite of a retention in GOVERNANCE mode.
+    pub bypass_governance: bool,
     /// The user to whom the file, and directories that it needs, are given; `None` for the
     /// gateway's own user.
     pub owner: Option<UnixAccount>,
@@ -48,6 +56,10 @@ pub(crate) struct Target {
 pub(crate) trait Rules: std::fmt::Debug + Send + Sync {
     /// Returns whether a bucket keeps versions. Fails if that cannot be known.
     fn versioning(&self, bucket: &BucketName) -> Result<Versioning>;
+
+    /// Returns the Object Lock configuration of a bucket, if it has one. Fails if that cannot be
+    /// known.
+    fn object_lock(&self, bucket: &BucketName) -> Result<Option<LockRules>>;
 }
 
 /// A staged file, with its bucket and directory.
@@ -83,10 +95,35 @@ impl Target {
         self.rules.as_ref().map_or(Ok(Versioning::Unset), |rules| rules.versioning(&self.bucket))
     }
 
+    /// Returns the Object Lock configuration that the bucket has now, if it has one.
+    pub fn lock_rules(&self) -> Result<Option<LockRules>> {
+        self.rules.as_ref().map_or(Ok(None), |rules| rules.object_lock(&self.bucket))
+    }
+
+    /// Returns the key, whose versions may be locked.
+    pub fn locked_key<'k>(&'k self, store: &'k Store) -> LockedKey<'k> {
+        LockedKey { store, bucket: &self.bucket, place: &self.place }
+    }
+
+    /// Returns the lock that a version gets which is published now.
+    fn new_lock(&self, store: &Store) -> Result<ObjectLock> {
+        let Some(rules) = self.lock_rules()? else {
+            return if self.lock.is_empty() { Ok(self.lock) } else { Err(BackendError::NoObjectLock) };
+        };
+        match (self.lock.retention, rules.default) {
+            (None, Some(default)) => {
+                let now = lock_time::now(store)?.latest;
+                Ok(ObjectLock { retention: Some(default.from(now)), ..self.lock })
+            }
+            (Some(_), _) | (None, None) => Ok(self.lock),
+        }
+    }
+
     /// Returns the version that a write makes now; `None` if the bucket keeps none.
     pub fn new_version(&self) -> Result<Option<Version>> {
         let id = match self.versioning()? {
-            Versioning::Unset => return Ok(None),
+            Versioning::Unset if self.lock.is_empty() => return Ok(None),
+            Versioning::Unset => return Err(BackendError::NoObjectLock),
             Versioning::Enabled => Id::Order,
             Versioning::Suspended => Id::Null,
         };
@@ -271,30 +308,56 @@ impl Target {
         sealed: &mut Sealed,
         lock: Lock,
     ) -> Result<(), Fail> {
+        let key = self.locked_key(bucket.store);
+        sealed.want_lock(self.new_lock(bucket.store)?);
+        let published = self.publish_in_order(bucket, key_place, sealed);
+        let Some(order) = sealed.noted_lock() else {
+            let durable = published?;
+            drop(lock);
+            return durable.sync(bucket);
+        };
+        // The lock of a version that a power cut may undo is not settled before the version is.
+        let done = published.and_then(|durable| durable.sync(bucket));
+        step("a version with a lock is published").attempt("publish a version")?;
+        if done.is_err() {
+            key.give_up(bucket, order);
+        } else if let Err(error) = key.settle(order) {
+            // It counts, whichever of its names it has.
+            tracing::warn!(
+                ?error,
+                "the file of an object lock could not get its final name: `slipway fsck --repair` gives it"
+            );
+        }
+        drop(lock);
+        done
+    }
+
+    /// Does the work of [`Target::publish_version`], except for flushing names.
+    fn publish_in_order(
+        &self,
+        bucket: &Bucket<'_>,
+        key_place: &KeyPlace,
+        sealed: &mut Sealed,
+    ) -> Result<Unflushed, Fail> {
         let (directory, name) = (&key_place.directory, &*key_place.name);
+        let key = self.locked_key(bucket.store);
         if key_place.current.is_none() {
             let put = |sealed: &mut Sealed| put_in_place(bucket, sealed, directory, name, false);
-            keep::publish_where_nothing_is(bucket, &self.place, sealed, put)?;
-            drop(lock);
-            return sync_names(bucket, directory);
+            keep::publish_where_nothing_is(bucket, key, sealed, put)?;
+            return Ok(Unflushed::of(directory));
         }
         let present = Present::look(bucket, key_place)?;
         if present.is_null() && sealed.version.is_some_and(|version| version.id == Id::Null) {
-            keep::come_after_all(bucket, &self.place, &present, sealed)?;
+            keep::come_after_all(bucket, key, &present, sealed)?;
+            sealed.note_lock(bucket, key)?;
             put_in_place(bucket, sealed, directory, name, true)?;
-            drop(lock);
-            sync_names(bucket, directory)?;
-            records::release_companion(bucket, present.overflow(), &join(&directory.path, name));
-            return Ok(());
+            let companion = present.overflow().map(|overflow| (overflow, join(&directory.path, name)));
+            return Ok(Unflushed { companion, ..Unflushed::of(directory) });
         }
-        let chain = keep::publish_over(bucket, &self.place, key_place, &present, sealed)?;
-        drop(lock);
-        // First where the old version is now: else a power cut could take it from the key's name,
-        // and not leave it there.
-        if !bucket.store.keeps_order(sealed.device) {
-            sync_names(bucket, &chain.directory)?;
-        }
-        sync_names(bucket, directory)
+        let chain = keep::publish_over(bucket, key, key_place, &present, sealed)?;
+        let is_ordered = bucket.store.keeps_order(sealed.device);
+        let chain = (!is_ordered).then_some(chain.directory);
+        Ok(Unflushed { chain, ..Unflushed::of(directory) })
     }
 
     /// Publishes a directory object. If it has bytes, they are in a file in the directory.
@@ -334,6 +397,34 @@ impl Target {
                 sync_names(bucket, &directory)?;
                 old.release_companions(bucket, &directory);
             }
+        }
+        Ok(())
+    }
+}
+
+/// The directories of a version that was published, whose names are to be flushed.
+struct Unflushed {
+    directory: Directory,
+    chain: Option<Directory>,
+    /// The companion of a version that was replaced, and the path of its file.
+    companion: Option<(OverflowId, String)>,
+}
+
+impl Unflushed {
+    fn of(directory: &Directory) -> Self {
+        Self { directory: directory.clone(), chain: None, companion: None }
+    }
+
+    fn sync(self, bucket: &Bucket<'_>) -> Result<(), Fail> {
+        let Self { directory, chain, companion } = self;
+        // First where the old version is now: else a power cut could take it from the key's name,
+        // and not leave it there.
+        if let Some(chain) = chain {
+            sync_names(bucket, &chain)?;
+        }
+        sync_names(bucket, &directory)?;
+        if let Some((overflow, path)) = companion {
+            records::release_companion(bucket, Some(overflow), &path);
         }
         Ok(())
     }

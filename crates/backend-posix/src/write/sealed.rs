@@ -7,11 +7,14 @@ use kernel_calls::acting::is_acting;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
-use s3_types::UnixAccount;
+use s3_types::{ObjectLock, UnixAccount};
 
 use super::staging::{Staged, StagedName, Window, note_given, scattered};
+use crate::base::step::step;
 use crate::base::unique;
 use crate::error::{Fail, Io, Op};
+use crate::facts::lock_entry::{LockEntry, LockedFile};
+use crate::facts::object_lock::LockedKey;
 use crate::fs::file_info::{self, Stamp};
 use crate::fs::files::{self, set_time};
 use crate::fs::linking::{link_unnamed, move_to_free};
@@ -111,7 +114,10 @@ impl Staged {
             rustix::fs::fsync(&self.file).op("sync a file")?;
         }
         let version = record.version();
-        Ok(Sealed { staged: self, rest, version, stamp: info.stamp, device: info.device, window: None })
+        let etag = record.etag().map(ToString::to_string);
+        let device = info.device;
+        let (stamp, lock) = (info.stamp, NewLock::None);
+        Ok(Sealed { staged: self, rest, version, etag, lock, stamp, device, window: None })
     }
 }
 
@@ -122,6 +128,16 @@ enum Flush {
     WithName,
 }
 
+/// The lock of a version that is about to be published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NewLock {
+    None,
+    /// The version gets this lock.
+    Wanted(ObjectLock),
+    /// The lock is written, for a version of this order.
+    Noted(ObjectLock, Order),
+}
+
 /// A file with its record, ready to be published.
 #[derive(Debug)]
 pub(crate) struct Sealed {
@@ -130,6 +146,10 @@ pub(crate) struct Sealed {
     pub rest: Option<DeferredRecord>,
     /// The version that the file will be of its key, if versions are kept.
     pub version: Option<Version>,
+    /// The file's ETag as text, if its record has one.
+    etag: Option<String>,
+    /// The lock that the version gets.
+    lock: NewLock,
     /// The file's stamp; for a part in a window, its size and time.
     pub stamp: Stamp,
     /// The device (`st_dev`) of the file, and so of any directory in which it can get a name.
@@ -140,6 +160,47 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
+    /// Gives the version a lock, which [`Sealed::note_lock`] writes.
+    pub fn want_lock(&mut self, wanted: ObjectLock) {
+        self.lock = match self.lock {
+            NewLock::Noted(_, order) => NewLock::Noted(wanted, order),
+            NewLock::None | NewLock::Wanted(_) if wanted.is_empty() => NewLock::None,
+            NewLock::None | NewLock::Wanted(_) => NewLock::Wanted(wanted),
+        };
+    }
+
+    /// Writes the lock of the version, whose order is known from here on, before the file is
+    /// published. The caller holds the lock of the key.
+    pub fn note_lock(&mut self, bucket: &Bucket<'_>, key: LockedKey<'_>) -> Result<(), Fail> {
+        let (lock, noted) = match self.lock {
+            NewLock::None => return Ok(()),
+            NewLock::Wanted(lock) => (lock, None),
+            NewLock::Noted(lock, order) => (lock, Some(order)),
+        };
+        let Some(order) = self.version.map(|version| version.order) else {
+            return Err(BackendError::NoObjectLock.into());
+        };
+        if let Some(earlier) = noted.filter(|noted| *noted != order) {
+            // An attempt that published nothing.
+            key.remove(earlier)?;
+        }
+        let file = &self.staged.file;
+        let info = file_info::of(file).attempt("stat a file")?;
+        let inode = bucket.store.lasting_inode(file, &info);
+        let was = LockedFile { stamp: self.stamp, inode, etag: self.etag.clone() };
+        self.lock = NewLock::Noted(lock, order);
+        key.note(order, &LockEntry { lock, was })?;
+        step("the lock of a version is there").attempt("write an object lock")
+    }
+
+    /// Returns the order of the version whose lock was written.
+    pub fn noted_lock(&self) -> Option<Order> {
+        match self.lock {
+            NewLock::Noted(_, order) => Some(order),
+            NewLock::None | NewLock::Wanted(_) => None,
+        }
+    }
+
     /// Gives the version a later order than `newest`, if it has none.
     pub fn come_after(&mut self, bucket: &Bucket<'_>, newest: Order) -> Result<(), Fail> {
         let Some(version) = self.version.filter(|version| version.order <= newest) else { return Ok(()) };

@@ -10,9 +10,10 @@ use backend::{
     AbortReceipt, AbortRequest, Backend, BackendError, BucketPage, BucketState, Capabilities,
     ChangeBucketRequest, CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CreateBucketRequest,
     CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery, ListObjectsQuery,
-    ListPage, ListPartsQuery, ListUploadsQuery, Maintenance, ObjectRead, ObjectRef, ObjectTags, ObjectWriter,
-    PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, PutTagsRequest, ReadRequest, Result,
-    Statistics, TagsReceipt, TagsRequest, UploadPage, UploadReceipt, UploadRef, VersionPage, WriteReceipt,
+    ListPage, ListPartsQuery, ListUploadsQuery, LockReceipt, LockRequest, Maintenance, ObjectRead, ObjectRef,
+    ObjectTags, ObjectWriter, PartPage, PartReceipt, PartWriter, PutLockRequest, PutPartRequest, PutRequest,
+    PutTagsRequest, ReadRequest, Result, Statistics, TagsReceipt, TagsRequest, UploadPage, UploadReceipt,
+    UploadRef, VersionLock, VersionPage, WriteReceipt,
 };
 use bytes::Bytes;
 use rustix::mount::{UnmountFlags, unmount};
@@ -159,6 +160,14 @@ impl Backend for OwnDevices {
 
     async fn put_object_tags(&self, cx: &Context, request: PutTagsRequest<'_>) -> Result<TagsReceipt> {
         self.inner.put_object_tags(cx, request).await
+    }
+
+    async fn object_lock(&self, cx: &Context, request: LockRequest<'_>) -> Result<VersionLock> {
+        self.inner.object_lock(cx, request).await
+    }
+
+    async fn put_object_lock(&self, cx: &Context, request: PutLockRequest<'_>) -> Result<LockReceipt> {
+        self.inner.put_object_lock(cx, request).await
     }
 
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {

@@ -39,7 +39,13 @@ async fn nothing_is_in(subject: &Subject, object: ObjectRef<'_>) {
     let answers = [
         writer.delete_bucket(&cx, object.bucket).await,
         get(subject, object).await,
-        writer.delete_object(&cx, DeleteRequest { object, conditions: &none, check: None }).await.map(drop),
+        writer
+            .delete_object(
+                &cx,
+                DeleteRequest { object, conditions: &none, bypass_governance: false, check: None },
+            )
+            .await
+            .map(drop),
         writer
             .create_upload(&cx, CreateUploadRequest { object, upload: NewUpload::default() })
             .await
@@ -56,7 +62,8 @@ async fn nothing_is_in(subject: &Subject, object: ObjectRef<'_>) {
 
 async fn get(subject: &Subject, object: ObjectRef<'_>) -> Result<()> {
     let conditions = &Conditions::default();
-    let request = ReadRequest { object, selector: ReadSelector::Whole, conditions, check: None };
+    let request =
+        ReadRequest { object, selector: ReadSelector::Whole, conditions, with_lock: false, check: None };
     subject.reader.get_object(&Context::default(), request).await.map(drop)
 }
 

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use s3_types::{ByteRange, CompletedPart, Conditions, ETag, NeededFacts, ObjectFacts, UploadId, VersionId};
+use s3_types::{
+    ByteRange, CompletedPart, Conditions, ETag, NeededFacts, ObjectFacts, ObjectLock, UploadId, VersionId,
+};
 
 use super::fixture::{Fixture, Subject, digests, error_on, if_absent, if_match, key};
 use crate::{
@@ -88,7 +90,8 @@ pub async fn checked_reads(subject: &Subject) {
         for (selector, conditions) in selectors.iter().flat_map(|s| conditions_on(&etag).map(|c| (*s, c))) {
             for version in [None, Some(&null)] {
                 let object = fixture.object(&key).of(version);
-                let request = ReadRequest { object, selector, conditions: &conditions, check: None };
+                let request =
+                    ReadRequest { object, selector, conditions: &conditions, with_lock: false, check: None };
                 let what = format!("{name} {version:?} {selector:?} {conditions:?}");
                 let read = async |check| {
                     let request = ReadRequest { check, ..request };
@@ -108,7 +111,13 @@ pub async fn checked_reads(subject: &Subject) {
     }
     let missing = key("missing");
     let (object, conditions) = (fixture.object(&missing), &Conditions::default());
-    let request = ReadRequest { object, selector: ReadSelector::Whole, conditions, check: Some(&none.check) };
+    let request = ReadRequest {
+        object,
+        selector: ReadSelector::Whole,
+        conditions,
+        with_lock: false,
+        check: Some(&none.check),
+    };
     let read = fixture.reader.get_object(&fixture.cx, request).await.map(drop);
     assert!(matches!(read, Err(BackendError::NoSuchKey)), "{read:?}");
     assert_eq!(none.met(), []);
@@ -131,7 +140,7 @@ async fn put(
 
 async fn delete(fixture: &Fixture, name: &str, conditions: &Conditions, check: Check<'_>) -> Result<bool> {
     let key = key(name);
-    let request = DeleteRequest { object: fixture.object(&key), conditions, check };
+    let request = DeleteRequest { object: fixture.object(&key), conditions, bypass_governance: false, check };
     Ok(fixture.writer.delete_object(&fixture.cx, request).await?.existed)
 }
 
@@ -217,6 +226,7 @@ async fn copy(
         target: fixture.object(&to),
         metadata: None,
         tags: None,
+        lock: ObjectLock::default(),
         website_redirect_location: None,
         checksum_algorithm: None,
         conditions,

@@ -1,6 +1,8 @@
 //! Tests of CopyObject.
 
-use s3_types::{BucketName, ChecksumAlgorithm, Checksummer, Condition, Conditions, ETag, ObjectMetadata};
+use s3_types::{
+    BucketName, ChecksumAlgorithm, Checksummer, Condition, Conditions, ETag, ObjectLock, ObjectMetadata,
+};
 
 use super::fixture::{
     Fixture, Subject, assert_failed, digests, error_on, full_metadata, if_absent, if_match, key,
@@ -34,6 +36,7 @@ impl Copy<'_> {
             target: fixture.object(&to),
             metadata: self.metadata,
             tags: None,
+            lock: ObjectLock::default(),
             website_redirect_location: self.redirect,
             checksum_algorithm: self.checksum_algorithm,
             conditions: self.conditions,
@@ -86,6 +89,7 @@ pub async fn copies(subject: &Subject) {
             target,
             metadata: None,
             tags: None,
+            lock: ObjectLock::default(),
             website_redirect_location: None,
             checksum_algorithm: None,
             conditions: Conditions::default(),

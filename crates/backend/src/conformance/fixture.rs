@@ -152,7 +152,8 @@ impl Fixture {
         conditions: &Conditions,
     ) -> Result<ObjectRead> {
         let key = key(name);
-        let request = ReadRequest { object: self.object(&key), selector, conditions, check: None };
+        let request =
+            ReadRequest { object: self.object(&key), selector, conditions, with_lock: false, check: None };
         self.reader.get_object(&self.cx, request).await
     }
 
@@ -160,7 +161,8 @@ impl Fixture {
     pub async fn head(&self, name: &str) -> Result<ObjectRead> {
         let key = key(name);
         let (selector, conditions) = (ReadSelector::Whole, &Conditions::default());
-        let request = ReadRequest { object: self.object(&key), selector, conditions, check: None };
+        let request =
+            ReadRequest { object: self.object(&key), selector, conditions, with_lock: false, check: None };
         self.reader.head_object(&self.cx, request).await
     }
 
@@ -176,7 +178,8 @@ impl Fixture {
     /// DeleteObject; returns whether there was an object.
     pub async fn delete(&self, name: &str, conditions: &Conditions) -> Result<bool> {
         let key = key(name);
-        let request = DeleteRequest { object: self.object(&key), conditions, check: None };
+        let request =
+            DeleteRequest { object: self.object(&key), conditions, bypass_governance: false, check: None };
         Ok(self.writer.delete_object(&self.cx, request).await?.existed)
     }
 

@@ -14,6 +14,7 @@ mod copies;
 mod documents;
 mod fixture;
 mod listing;
+mod locks;
 mod objects;
 mod races;
 mod read_only;
@@ -29,6 +30,7 @@ use documents::{
     owners_of_buckets,
 };
 use listing::{listing, listing_pages, odd_keys};
+use locks::{default_retentions, locked_versions, no_locks, retentions};
 use objects::{
     bodies, conditional_reads, conditional_writes, deletes, directory_objects, only_versions, ranges,
     shared_names,
@@ -64,6 +66,10 @@ pub async fn run(subject: &Subject, deep_too: bool) {
     shared_names(subject).await;
     only_versions(subject).await;
     versions(subject).await;
+    no_locks(subject).await;
+    locked_versions(subject).await;
+    retentions(subject).await;
+    default_retentions(subject).await;
     odd_keys(subject, deep_too).await;
     listing(subject).await;
     listing_pages(subject).await;

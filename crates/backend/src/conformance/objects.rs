@@ -1,7 +1,8 @@
 //! Tests of writing, reading and deleting objects.
 
 use s3_types::{
-    BucketName, ByteRange, Condition, Conditions, ETag, ETagCondition, IfRange, Timestamp, VersionId,
+    BucketName, ByteRange, Condition, Conditions, ETag, ETagCondition, IfRange, ObjectLock, Timestamp,
+    VersionId,
 };
 
 use super::fixture::{
@@ -283,7 +284,8 @@ pub async fn only_versions(subject: &Subject) {
     let conditions = &Conditions::default();
     let read = async |name, version| {
         let object = fixture.object(name).of(Some(version));
-        let request = ReadRequest { object, selector: ReadSelector::Whole, conditions, check: None };
+        let request =
+            ReadRequest { object, selector: ReadSelector::Whole, conditions, with_lock: false, check: None };
         let read = subject.reader.get_object(&fixture.cx, request).await?;
         subject.reader.head_object(&fixture.cx, request).await.map(|_| read)
     };
@@ -292,7 +294,8 @@ pub async fn only_versions(subject: &Subject) {
     assert!(matches!(read(&missing, &null).await, Err(BackendError::NoSuchVersion(id)) if id == null));
     let nowhere = BucketName::new("conformance-no-bucket").unwrap();
     let object = ObjectRef::current(&nowhere, &name).of(Some(&other));
-    let request = ReadRequest { object, selector: ReadSelector::Whole, conditions, check: None };
+    let request =
+        ReadRequest { object, selector: ReadSelector::Whole, conditions, with_lock: false, check: None };
     let read_nowhere = subject.reader.get_object(&fixture.cx, request).await.map(|_| ());
     assert!(matches!(read_nowhere, Err(BackendError::NoSuchBucket)), "{read_nowhere:?}");
     let copy = async |version| {
@@ -305,6 +308,7 @@ pub async fn only_versions(subject: &Subject) {
             target: fixture.object(&missing),
             metadata: None,
             tags: None,
+            lock: ObjectLock::default(),
             website_redirect_location: None,
             checksum_algorithm: None,
             conditions: conditions.clone(),
@@ -316,8 +320,12 @@ pub async fn only_versions(subject: &Subject) {
     assert!(matches!(refused, BackendError::InvalidVersionId(id) if id == other));
     assert_eq!(copy(&null).await.unwrap().source_version, None);
     let delete = async |version| {
-        let request =
-            DeleteRequest { object: fixture.object(&name).of(Some(version)), conditions, check: None };
+        let request = DeleteRequest {
+            object: fixture.object(&name).of(Some(version)),
+            conditions,
+            bypass_governance: false,
+            check: None,
+        };
         subject.writer.delete_object(&fixture.cx, request).await
     };
     assert!(matches!(delete(&other).await, Err(BackendError::InvalidVersionId(id)) if id == other));

@@ -1,7 +1,7 @@
 //! Tests of the refusals of a read-only backend.
 
 use bytes::Bytes;
-use s3_types::{BucketName, Conditions, Tags};
+use s3_types::{BucketName, Conditions, ObjectLock, Tags};
 
 use super::fixture::{Fixture, Subject, key};
 use crate::{
@@ -45,13 +45,19 @@ pub async fn refused_writes(subject: &Subject) {
             CopySource { object: fixture.object(&there), conditions: Conditions::default(), check: None };
         let put = PutRequest { object, options: WriteOptions::default(), check: None };
         assert_refused(reader.put_object(cx, put).await, "put_object");
-        let delete = DeleteRequest { object, conditions: &Conditions::default(), check: None };
+        let delete = DeleteRequest {
+            object,
+            conditions: &Conditions::default(),
+            bypass_governance: false,
+            check: None,
+        };
         assert_refused(reader.delete_object(cx, delete).await, "delete_object");
         let copy = CopyRequest {
             source: source.clone(),
             target: object,
             metadata: None,
             tags: None,
+            lock: ObjectLock::default(),
             website_redirect_location: None,
             checksum_algorithm: None,
             conditions: Conditions::default(),

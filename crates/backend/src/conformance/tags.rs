@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use s3_types::limits::OBJECT_TAGS_MAX;
-use s3_types::{BucketName, CompletedPart, Conditions, NeededFacts, ObjectFacts, Tag, Tags, VersionId};
+use s3_types::{
+    BucketName, CompletedPart, Conditions, NeededFacts, ObjectFacts, ObjectLock, Tag, Tags, VersionId,
+};
 
 use super::fixture::{Fixture, Subject, digests, full_metadata, key};
 use crate::{
@@ -129,6 +131,7 @@ pub async fn tags_of_copies_and_uploads(subject: &Subject) {
                     target: fixture.object(&to),
                     metadata: None,
                     tags: given.clone(),
+                    lock: ObjectLock::default(),
                     website_redirect_location: None,
                     checksum_algorithm: None,
                     conditions: Conditions::default(),
@@ -197,8 +200,13 @@ pub async fn checks_of_tags(subject: &Subject) {
                 let request = TagsRequest { object, check: Some(&check) };
                 let read = fixture.reader.object_tags(&fixture.cx, request).await.map(drop);
                 let conditions = &Conditions::default();
-                let request =
-                    ReadRequest { object, selector: ReadSelector::Whole, conditions, check: Some(&check) };
+                let request = ReadRequest {
+                    object,
+                    selector: ReadSelector::Whole,
+                    conditions,
+                    with_lock: false,
+                    check: Some(&check),
+                };
                 let head = fixture.reader.head_object(&fixture.cx, request).await.map(drop);
                 let put = put_checked(&fixture, name, set, Some(&check)).await;
                 for done in [read, head, put] {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use s3_types::{
     ByteRange, Checksum, ChecksumAlgorithm, ChecksumType, Checksummer, CompletedPart, Condition, Conditions,
-    Digester, ETag, ETagSource, ObjectKey, Tags, Timestamp, UploadId,
+    Digester, ETag, ETagSource, ObjectKey, ObjectLock, Tags, Timestamp, UploadId,
 };
 
 use super::fixture::{
@@ -91,6 +91,7 @@ pub async fn upload_life(subject: &Subject) {
     let new = NewUpload {
         metadata: full_metadata(),
         tags: Tags::default(),
+        lock: ObjectLock::default(),
         checksum: None,
         initiator: initiator.clone(),
     };

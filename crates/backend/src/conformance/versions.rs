@@ -1,6 +1,6 @@
 //! Tests of versions, for storages that keep them.
 
-use s3_types::{Conditions, VersionId};
+use s3_types::{Conditions, ObjectLock, VersionId};
 
 use super::fixture::{Fixture, Subject, collect, key};
 use crate::{
@@ -28,7 +28,8 @@ async fn read(fixture: &Fixture, name: &str, version: Option<&VersionId>) -> Res
     let key = key(name);
     let object = fixture.object(&key).of(version);
     let conditions = &Conditions::default();
-    let request = ReadRequest { object, selector: ReadSelector::Whole, conditions, check: None };
+    let request =
+        ReadRequest { object, selector: ReadSelector::Whole, conditions, with_lock: false, check: None };
     let read = fixture.reader.get_object(&fixture.cx, request).await?;
     if let Some(version) = version.filter(|version| !version.is_null()) {
         assert_eq!(read.attributes.version.as_ref(), Some(version));
@@ -39,7 +40,8 @@ async fn read(fixture: &Fixture, name: &str, version: Option<&VersionId>) -> Res
 async fn delete(fixture: &Fixture, name: &str, version: Option<&VersionId>) -> DeleteReceipt {
     let key = key(name);
     let object = fixture.object(&key).of(version);
-    let request = DeleteRequest { object, conditions: &Conditions::default(), check: None };
+    let request =
+        DeleteRequest { object, conditions: &Conditions::default(), bypass_governance: false, check: None };
     fixture.writer.delete_object(&fixture.cx, request).await.unwrap()
 }
 
@@ -135,6 +137,7 @@ async fn copied(fixture: &Fixture, id: &VersionId) {
         target: fixture.object(&to),
         metadata: None,
         tags: None,
+        lock: ObjectLock::default(),
         website_redirect_location: None,
         checksum_algorithm: None,
         conditions: Conditions::default(),

@@ -5,14 +5,14 @@ use backend::{
     AbortReceipt, AbortRequest, Backend, BackendError, BucketPage, BucketTag, ChangeBucketRequest,
     CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide, CopySource,
     CreateBucketRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentChanges, DocumentKind,
-    ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectRead, ObjectRef,
-    ObjectTags, ObjectWriter, OwnerChange, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest,
-    PutTagsRequest, ReadRequest, Result, TagsReceipt, TagsRequest, UploadPage, UploadReceipt, VersionPage,
-    VersionRef, WriteReceipt,
+    ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, LockChange, LockReceipt,
+    LockRequest, ObjectRead, ObjectRef, ObjectTags, ObjectWriter, OwnerChange, PartPage, PartReceipt,
+    PartWriter, PutLockRequest, PutPartRequest, PutRequest, PutTagsRequest, ReadRequest, Result, TagsReceipt,
+    TagsRequest, UploadPage, UploadReceipt, VersionLock, VersionPage, VersionRef, WriteReceipt,
 };
 use bytes::Bytes;
 use iam::{Decision, Resource, Values};
-use s3_types::{ActionSet, BucketName, Digests, ObjectKey, S3Action, Tags, VersionId};
+use s3_types::{ActionSet, BucketName, Digests, ObjectKey, ObjectLock, S3Action, Tags, VersionId};
 
 use super::asker::Asker;
 use super::copied_tags::{Check, CopiedTags};
@@ -193,18 +193,58 @@ impl<'a> Authorized<'a> {
     /// True if the requester may know how many tags an object has. `values` has the values of the
     /// condition keys that depend on the operation. It is false if that depends on the tags.
     pub fn may_count_tags(&self, object: ObjectRef<'_>, values: &Values<'_>) -> bool {
-        let action = by_version(S3Action::GetObjectTagging, object);
+        self.may_also(by_version(S3Action::GetObjectTagging, object), values)
+    }
+
+    /// True if the requester may do another action with the same resource, which the request does
+    /// not need. `values` is as in [`Authorized::may_count_tags`].
+    pub fn may_also(&self, action: S3Action, values: &Values<'_>) -> bool {
         match self.sight {
             Sight::Ask(asker, subject) => asker.decide(action, subject, values) == Decision::Allow,
             Sight::Decided(_) => false,
         }
     }
 
-    /// `s3:PutObject`, and `s3:PutObjectTagging` if there are tags: begins a write, which
-    /// [`Authorized::commit`] ends.
+    /// `action`, which is `s3:GetObjectRetention` or `s3:GetObjectLegalHold`: returns the lock of a
+    /// version.
+    pub async fn object_lock(&self, action: S3Action, request: LockRequest<'_>) -> Result<VersionLock> {
+        let legal_hold = action == S3Action::GetObjectLegalHold;
+        let action = if legal_hold { action } else { S3Action::GetObjectRetention };
+        self.require(action, of_object(request.object))?;
+        let request = LockRequest { check: self.check.as_ref(), ..request };
+        let read = self.backend.object_lock(self.cx, request).await.map_err(|error| self.hide(error))?;
+        let ObjectLock { retention, legal_hold: held } = read.lock;
+        let lock = if legal_hold {
+            ObjectLock { retention: None, legal_hold: held }
+        } else {
+            ObjectLock { retention, legal_hold: None }
+        };
+        Ok(VersionLock { lock, ..read })
+    }
+
+    /// `s3:PutObjectRetention` or `s3:PutObjectLegalHold`, as the change says: changes the lock of
+    /// a version. A retention is bypassed only with the permission for that
+    /// ([`Authorized::with_bypass`]).
+    pub async fn put_object_lock(&self, request: PutLockRequest<'_>) -> Result<LockReceipt> {
+        let (action, change) = match request.change {
+            LockChange::LegalHold(_) => (S3Action::PutObjectLegalHold, request.change),
+            LockChange::Retention { retention, bypass_governance } => {
+                let bypass_governance = bypass_governance && self.may_bypass();
+                (S3Action::PutObjectRetention, LockChange::Retention { retention, bypass_governance })
+            }
+        };
+        self.require(action, of_object(request.object))?;
+        let request = PutLockRequest { change, check: self.check.as_ref(), ..request };
+        self.backend.put_object_lock(self.cx, request).await.map_err(|error| self.hide(error))
+    }
+
+    /// `s3:PutObject`, `s3:PutObjectTagging` if there are tags, and `s3:PutObjectRetention` and
+    /// `s3:PutObjectLegalHold` if there is a lock: begins a write, which [`Authorized::commit`]
+    /// ends.
     pub async fn put_object(&self, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
         self.require(S3Action::PutObject, of_object(request.object))?;
         self.require_for_tags(&request.options.tags, request.object)?;
+        self.require_for_lock(&request.options.lock, request.object)?;
         let request = PutRequest { check: self.check.as_ref(), ..request };
         self.backend.put_object(self.cx, request).await.map_err(|error| self.hide(error))
     }
@@ -215,11 +255,13 @@ impl<'a> Authorized<'a> {
         writer.commit(digests).await.map_err(|error| self.hide(error))
     }
 
-    /// `s3:DeleteObject`, or `s3:DeleteObjectVersion`: removes an object.
+    /// `s3:DeleteObject`, or `s3:DeleteObjectVersion`: removes an object. A retention is bypassed
+    /// only with the permission for that ([`Authorized::with_bypass`]).
     pub async fn delete_object(&self, request: DeleteRequest<'_>) -> Result<DeleteReceipt> {
         let action = by_version(S3Action::DeleteObject, request.object);
         self.require(action, of_object(request.object))?;
-        let request = DeleteRequest { check: self.check.as_ref(), ..request };
+        let bypass_governance = request.bypass_governance && self.may_bypass();
+        let request = DeleteRequest { bypass_governance, check: self.check.as_ref(), ..request };
         self.backend.delete_object(self.cx, request).await.map_err(|error| self.hide(error))
     }
 
@@ -233,6 +275,7 @@ impl<'a> Authorized<'a> {
     ) -> Result<Copied<WriteReceipt>> {
         self.require(S3Action::PutObject, of_object(request.target))?;
         source.require(read_action(request.source.object), of_object(request.source.object))?;
+        self.require_for_lock(&request.lock, request.target)?;
         let of_source = match &request.tags {
             Some(tags) => {
                 self.require_for_tags(tags, request.target)?;
@@ -250,6 +293,7 @@ impl<'a> Authorized<'a> {
     pub async fn create_upload(&self, request: CreateUploadRequest<'_>) -> Result<UploadReceipt> {
         self.require_without_object(S3Action::PutObject, request.object)?;
         self.require_for_tags(&request.upload.tags, request.object)?;
+        self.require_for_lock(&request.upload.lock, request.object)?;
         self.backend.create_upload(self.cx, request).await
     }
 
@@ -318,6 +362,34 @@ impl<'a> Authorized<'a> {
 
     fn require_for_tags(&self, tags: &Tags, object: ObjectRef<'_>) -> Result<()> {
         if tags.is_empty() { Ok(()) } else { self.require(S3Action::PutObjectTagging, of_object(object)) }
+    }
+
+    fn require_for_lock(&self, lock: &ObjectLock, object: ObjectRef<'_>) -> Result<()> {
+        let ObjectLock { retention, legal_hold } = lock;
+        if retention.is_some() {
+            self.require(S3Action::PutObjectRetention, of_object(object))?;
+        }
+        if legal_hold.is_some() {
+            self.require(S3Action::PutObjectLegalHold, of_object(object))?;
+        }
+        Ok(())
+    }
+
+    /// Adds the permission to bypass a retention in GOVERNANCE mode, if the requester has it. As on
+    /// S3, a request that asks for this without the permission is done without it. `values` is as
+    /// in [`Authorized::may_count_tags`].
+    pub fn with_bypass(mut self, values: &Values<'_>) -> Self {
+        const ACTION: S3Action = S3Action::BypassGovernanceRetention;
+        if let Sight::Ask(asker, subject) = self.sight
+            && asker.decide_noted(ACTION, subject, values) == Decision::Allow
+        {
+            self.actions = self.actions.and(ACTION);
+        }
+        self
+    }
+
+    pub(super) fn may_bypass(&self) -> bool {
+        self.actions.has(S3Action::BypassGovernanceRetention)
     }
 
     /// Adds the permission to copy the tags of this object.

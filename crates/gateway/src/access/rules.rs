@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use backend::{BucketState, DocumentKind, Versioning};
+use backend::{BucketState, DocumentKind, LockRules, Versioning};
 use iam::{Account, AccountId, BucketRules};
 
 /// The rules of a bucket, and whether they can be trusted. They are made once for each state of the
@@ -14,6 +14,8 @@ pub struct KnownRules {
     /// Whether the bucket keeps versions, for the headers of answers. The storage reads the
     /// document itself.
     pub versioning: Versioning,
+    /// True if versions of the bucket may be locked. The storage reads the document itself.
+    pub has_locks: bool,
     /// The reason why only root may use the bucket; `None` if others may. The bucket's documents
     /// could be read in any case.
     pub closed: Option<&'static str>,
@@ -37,10 +39,13 @@ impl KnownRules {
             [DocumentKind::Policy, DocumentKind::Acl, DocumentKind::PublicAccessBlock].map(document);
         let rules = BucketRules::new(owner, policy, acl, public_access_block);
         let versioning = Versioning::of(&state.documents);
-        let closed = closed.or(match versioning {
-            Some(_) => None,
-            None => Some("its versioning configuration has an unknown form"),
+        let locks = LockRules::of(&state.documents);
+        let closed = closed.or(match (versioning, locks) {
+            (Some(_), Ok(_)) => None,
+            (None, _) => Some("its versioning configuration has an unknown form"),
+            (Some(_), Err(_)) => Some("its Object Lock configuration has an unknown form"),
         });
-        Self { rules: Arc::new(rules), versioning: versioning.unwrap_or_default(), closed }
+        let (versioning, has_locks) = (versioning.unwrap_or_default(), locks != Ok(None));
+        Self { rules: Arc::new(rules), versioning, has_locks, closed }
     }
 }

@@ -1,6 +1,7 @@
 //! Tests that each method of [`Authorized`] needs its action on its resource, and reveals missing
 //! keys only to those who may list the bucket.
 
+mod locks;
 mod objects;
 
 use std::sync::{Arc, Mutex};
@@ -10,9 +11,9 @@ use backend::{
     AbortRequest, Backend, BackendError, BucketTag, Call, CallObserver, CompleteRequest, CompleteUpload,
     Context, CopyPartRequest, CopyRequest, CopySource, CreateBucketRequest, CreateUploadRequest,
     DeleteMarker, DeleteRequest, DocumentChanges, DocumentKind, ListBucketsQuery, ListObjectsQuery,
-    ListPartsQuery, ListUploadsQuery, Metered, NewUpload, ObjectRef, PutPartRequest, PutRequest,
-    PutTagsRequest, ReadRequest, ReadSelector, Result, TagsRequest, UploadReceipt, UploadRef, WriteOptions,
-    WriteReceipt,
+    ListPartsQuery, ListUploadsQuery, LockChange, LockRequest, Metered, NewUpload, ObjectRef, PutLockRequest,
+    PutPartRequest, PutRequest, PutTagsRequest, ReadRequest, ReadSelector, Result, TagsRequest,
+    UploadReceipt, UploadRef, WriteOptions, WriteReceipt,
 };
 use backend_null::NullBackend;
 use backend_posix::{Options, PosixBackend};
@@ -22,8 +23,8 @@ use http::HeaderMap;
 use iam::{Account, AccountId, Authorizer, BucketRules, Decision, Question, Requester, Resource};
 use policy::Value;
 use s3_types::{
-    ActionSet, BucketName, CompletedPart, Conditions, Digests, ETag, ETagCondition, ObjectKey, S3Action,
-    Tags, Timestamp, UploadId, VersionId,
+    ActionSet, BucketName, CompletedPart, Conditions, Digests, ETag, ETagCondition, ObjectKey, ObjectLock,
+    Retention, RetentionMode, S3Action, Tags, Timestamp, UploadId, VersionId,
 };
 
 use super::{Asker, Authorized, Refused, Storage, Subject};
@@ -118,7 +119,13 @@ impl Scene {
     }
 
     fn read<'a>(&'a self, object: ObjectRef<'a>) -> ReadRequest<'a> {
-        ReadRequest { object, selector: ReadSelector::Whole, conditions: &self.anything, check: None }
+        ReadRequest {
+            object,
+            selector: ReadSelector::Whole,
+            conditions: &self.anything,
+            with_lock: false,
+            check: None,
+        }
     }
 
     fn copy<'a>(&'a self, object: ObjectRef<'a>) -> CopyRequest<'a> {
@@ -127,6 +134,7 @@ impl Scene {
             target: self.target(),
             metadata: None,
             tags: Some(Tags::default()),
+            lock: ObjectLock::default(),
             website_redirect_location: None,
             checksum_algorithm: None,
             conditions: Conditions::default(),
@@ -198,7 +206,7 @@ const SERVICE: usize = 3;
 
 /// Every method that asks the storage for something: its action, what it acts on, and the call that
 /// it makes.
-const USES: [(S3Action, usize, Call, Use); 31] = [
+const USES: [(S3Action, usize, Call, Use); 35] = [
     (S3Action::ListAllMyBuckets, SERVICE, Call::ListBuckets, |_, a, _| {
         async { a.list_buckets(&ListBucketsQuery::default()).await.map(drop) }.boxed()
     }),
@@ -256,15 +264,45 @@ const USES: [(S3Action, usize, Call, Use); 31] = [
         let request = PutTagsRequest { object: s.version(), tags: Tags::default(), check: None };
         async { a.put_object_tags(S3Action::DeleteObjectTagging, request).await.map(drop) }.boxed()
     }),
+    (S3Action::GetObjectRetention, OBJECT, Call::ObjectLock, |s, a, _| {
+        let request = LockRequest { object: s.object(), check: None };
+        async move { only_known(a.object_lock(S3Action::GetObjectRetention, request).await.map(drop)) }
+            .boxed()
+    }),
+    (S3Action::GetObjectLegalHold, OBJECT, Call::ObjectLock, |s, a, _| {
+        let request = LockRequest { object: s.version(), check: None };
+        async move { only_known(a.object_lock(S3Action::GetObjectLegalHold, request).await.map(drop)) }
+            .boxed()
+    }),
+    (S3Action::PutObjectRetention, OBJECT, Call::PutObjectLock, |s, a, _| {
+        let change = LockChange::Retention { retention: None, bypass_governance: true };
+        let request = PutLockRequest { object: s.object(), change, check: None };
+        async move { only_known(a.put_object_lock(request).await.map(drop)) }.boxed()
+    }),
+    (S3Action::PutObjectLegalHold, OBJECT, Call::PutObjectLock, |s, a, _| {
+        let change = LockChange::LegalHold(true);
+        let request = PutLockRequest { object: s.version(), change, check: None };
+        async move { only_known(a.put_object_lock(request).await.map(drop)) }.boxed()
+    }),
     (S3Action::PutObject, OBJECT, Call::PutObject, |s, a, _| {
         async { a.put_object(put(s.object(), Conditions::default())).await.map(drop) }.boxed()
     }),
     (S3Action::DeleteObject, OBJECT, Call::DeleteObject, |s, a, _| {
-        let request = DeleteRequest { object: s.object(), conditions: &s.anything, check: None };
+        let request = DeleteRequest {
+            object: s.object(),
+            conditions: &s.anything,
+            bypass_governance: false,
+            check: None,
+        };
         async move { a.delete_object(request).await.map(drop) }.boxed()
     }),
     (S3Action::DeleteObjectVersion, OBJECT, Call::DeleteObject, |s, a, _| {
-        let request = DeleteRequest { object: s.version(), conditions: &s.anything, check: None };
+        let request = DeleteRequest {
+            object: s.version(),
+            conditions: &s.anything,
+            bypass_governance: false,
+            check: None,
+        };
         async move { a.delete_object(request).await.map(drop) }.boxed()
     }),
     (S3Action::PutObject, OTHER, Call::CopyObject, |s, a, source| {
@@ -306,6 +344,11 @@ const USES: [(S3Action, usize, Call, Use); 31] = [
         async { a.copy_object(source, s.copy(s.version())).await.map(drop) }.boxed()
     }),
 ];
+
+/// The result of a call about locks, of which this storage has none.
+fn only_known(result: Result<()>) -> Result<()> {
+    if matches!(result, Err(BackendError::NoObjectLock)) { Ok(()) } else { result }
+}
 
 fn document<'a>(s: &'a Scene, a: &'a Authorized<'a>, action: S3Action) -> BoxFuture<'a, Result<()>> {
     async move { a.bucket_document(action, &s.bucket, DocumentKind::Policy).await.map(drop) }.boxed()
@@ -446,7 +489,12 @@ async fn errors_about_missing(
     target: &Authorized<'_>,
 ) -> Vec<BackendError> {
     let conditions = must_match();
-    let delete = DeleteRequest { object: scene.object(), conditions: &conditions, check: None };
+    let delete = DeleteRequest {
+        object: scene.object(),
+        conditions: &conditions,
+        bypass_governance: false,
+        check: None,
+    };
     let begun = object.put_object(put(scene.object(), must_match())).await;
     let put = match begun {
         Ok(writer) => object.commit(writer, no_digests()).await.map(drop),
@@ -559,7 +607,12 @@ async fn whether_a_key_is_missing_is_told_to_those_who_may_list() {
         let error = object.head_object(read).await.map(drop).unwrap_err();
         assert!(matches!(error, BackendError::PreconditionFailed(_)), "{error:?}");
         object
-            .delete_object(DeleteRequest { object: scene.object(), conditions: &scene.anything, check: None })
+            .delete_object(DeleteRequest {
+                object: scene.object(),
+                conditions: &scene.anything,
+                bypass_governance: false,
+                check: None,
+            })
             .await
             .unwrap();
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use backend_posix::SweepOptions;
 use backend_posix::tools::{
-    FsckOptions as Checking, Problem, ProblemKind, ProblemState, Progress, Usage, fsck,
+    FsckOptions as Checking, Problem, ProblemKind, ProblemState, Progress, Usage, accept_clock, fsck,
 };
 use clap::Args;
 use s3_types::BucketName;
@@ -45,6 +45,12 @@ pub struct FsckOptions {
     #[arg(long)]
     pub not_shown: bool,
 
+    /// Do not check anything, but take the machine's clock for right, so that object locks end by
+    /// it. It is needed once a directory with object locks was not served for more than a day, or
+    /// its clock was wrong: a clock that is so far ahead is not gone by otherwise
+    #[arg(long, conflicts_with_all = ["repair", "bucket", "not_shown"])]
+    pub accept_clock: bool,
+
     /// How many files to work on at a time
     #[command(flatten)]
     pub jobs: Jobs,
@@ -62,6 +68,9 @@ fn bucket(name: &str) -> Result<BucketName, String> {
 /// Checks a tree.
 pub fn run(options: &FsckOptions) -> ExitCode {
     let (console, progress) = (Console::new(), Progress::default());
+    if options.accept_clock {
+        return accept(options, &console);
+    }
     let (found, left, not_shown) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let notes = AtomicU64::new(0);
     let how = Checking {
@@ -110,6 +119,19 @@ pub fn run(options: &FsckOptions) -> ExitCode {
     console.say(&if options.json { sums.as_json() } else { sums.as_text(options) });
     console.note_if_untouched(&options.dir);
     if sums.left == 0 { OK.into() } else { FOUND.into() }
+}
+
+fn accept(options: &FsckOptions, console: &Console) -> ExitCode {
+    let said = match accept_clock(&options.dir) {
+        Err(message) => return console.fail(&message),
+        Ok(None) => "there are no object locks, so that no time is kept".to_owned(),
+        Ok(Some((Some(before), now))) => {
+            format!("object locks end by the clock again: {now} (before: {before})")
+        }
+        Ok(Some((None, now))) => format!("object locks end by the clock: {now}"),
+    };
+    console.say(&if options.json { json!({ "accepted": said }).to_string() } else { said });
+    OK.into()
 }
 
 /// The counts of entries and of problems.

@@ -73,6 +73,7 @@ mod handlers {
         head::HeadBucket,
         list::ListBuckets,
         location::GetBucketLocation,
+        object_lock::{GetObjectLockConfiguration, PutObjectLockConfiguration},
         policy::{DeleteBucketPolicy, GetBucketPolicy, GetBucketPolicyStatus, PutBucketPolicy},
         public_access_block::DeletePublicAccessBlock,
         tagging::{DeleteBucketTagging, GetBucketTagging, PutBucketTagging},
@@ -87,6 +88,7 @@ mod handlers {
         list::ListObjects,
         list_v2::ListObjectsV2,
         list_versions::ListObjectVersions,
+        locks::{GetObjectLegalHold, GetObjectRetention, PutObjectLegalHold, PutObjectRetention},
         put::PutObject,
         tagging::{DeleteObjectTagging, GetObjectTagging, PutObjectTagging},
     };

@@ -37,7 +37,13 @@ impl<'a> Handler<'a> for Unset {
         if request.asks_for_object() || self.version.is_some() {
             let none = Conditions::default();
             let object = call.object()?.of(self.version.as_ref());
-            let read = ReadRequest { object, selector: ReadSelector::Whole, conditions: &none, check: None };
+            let read = ReadRequest {
+                object,
+                selector: ReadSelector::Whole,
+                conditions: &none,
+                with_lock: false,
+                check: None,
+            };
             let found = storage.find_object(call.action(), read).await;
             let version = found.map_err(call.failed())?;
             let mut reply = reply::ok_xml(request.answer()?);

@@ -209,6 +209,7 @@ async fn operate(
         target,
         rules: bucket.rules(),
         versioning: bucket.versioning(),
+        has_locks: bucket.has_locks(),
         operation,
         asker: &asker,
         signed,

@@ -266,8 +266,7 @@ fn tags_of_requests_have_values() {
 fn keys_without_data() {
     let later = "aws:MultiFactorAuthAge aws:MultiFactorAuthPresent s3:BucketTag/ \
         s3:object-lock-event-hold s3:object-lock-event-hold-duration-days \
-        s3:object-lock-legal-hold s3:object-lock-mode s3:object-lock-remaining-retention-days \
-        s3:object-lock-retain-until-date s3:x-amz-grant-full-control s3:x-amz-grant-read \
+        s3:x-amz-grant-full-control s3:x-amz-grant-read \
         s3:x-amz-grant-read-acp s3:x-amz-grant-write s3:x-amz-grant-write-acp \
         s3:x-amz-server-side-encryption s3:x-amz-server-side-encryption-aws-kms-key-id \
         s3:x-amz-server-side-encryption-customer-algorithm sts:DurationSeconds";
@@ -310,7 +309,7 @@ fn keys_without_data() {
         let key = Key::named(&name).unwrap();
         assert!(is_always_absent(&key, false) && !is_always_absent(&key, true), "{name}");
     }
-    for absent in ["aws:RequestTag/a", "s3:object-lock-mode", "ec2:Region", "accounts.google.com:aud"] {
+    for absent in ["aws:RequestTag/a", "s3:object-lock-event-hold", "ec2:Region", "accounts.google.com:aud"] {
         assert!(is_absent(absent), "{absent}");
     }
     for there in ["aws:SourceIp", "aws:PrincipalTag/a", "s3:ExistingObjectTag/a", "s3:prefix", "AWS:UserId"] {

@@ -11,6 +11,7 @@ mod copy_source;
 mod list_versions;
 mod listing;
 mod metadata;
+mod object_lock;
 mod range;
 mod response;
 mod semantics;
@@ -35,6 +36,8 @@ pub use listing::{
 };
 pub(crate) use metadata::names_framing;
 pub use metadata::{MetadataDirective, metadata_directive, object_metadata, redirect_location};
+pub(crate) use object_lock::IN_THE_PAST;
+pub use object_lock::{bypass_governance, bypass_without_lock, lock_needs_digest, object_lock};
 pub use range::{Selection, content_range, copy_source_range, part_number, range, selection};
 pub use response::{ObjectHeaders, ResponseOverrides, append_checksum, etag_value};
 pub use semantics::{

@@ -5,13 +5,13 @@ use http::header::{
     ETAG, EXPIRES, LAST_MODIFIED,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
-use s3_types::{Checksum, ETag, ObjectMetadata, Timestamp};
+use s3_types::{Checksum, ETag, ObjectLock, ObjectMetadata, Timestamp};
 
 use super::metadata::USER_PREFIX;
 use super::words;
 use crate::error::{ErrorCode, Result, S3Error};
 use crate::query::Query;
-use crate::time::format_http_date;
+use crate::time::{format_http_date, format_iso8601_millis};
 
 /// The maximum number of entries of user metadata in a response. S3 accepts far fewer (2 KB in
 /// all), but other programs may have stored any number.
@@ -20,6 +20,9 @@ const CHECKSUM_TYPE: HeaderName = HeaderName::from_static("x-amz-checksum-type")
 const MISSING_META: HeaderName = HeaderName::from_static("x-amz-missing-meta");
 const PARTS_COUNT: HeaderName = HeaderName::from_static("x-amz-mp-parts-count");
 const TAGGING_COUNT: HeaderName = HeaderName::from_static("x-amz-tagging-count");
+const LOCK_MODE: HeaderName = HeaderName::from_static("x-amz-object-lock-mode");
+const RETAIN_UNTIL: HeaderName = HeaderName::from_static("x-amz-object-lock-retain-until-date");
+const LEGAL_HOLD: HeaderName = HeaderName::from_static("x-amz-object-lock-legal-hold");
 const REDIRECT_LOCATION: HeaderName = HeaderName::from_static("x-amz-website-redirect-location");
 const DEFAULT_CONTENT_TYPE: HeaderValue = HeaderValue::from_static("binary/octet-stream");
 
@@ -37,6 +40,8 @@ pub struct ObjectHeaders<'a> {
     pub checksum: Option<&'a Checksum>,
     /// The value of `x-amz-mp-parts-count`; only to be set if the request asks for a part.
     pub parts_count: Option<usize>,
+    /// The lock of the version; only what the requester may read of it.
+    pub lock: ObjectLock,
     /// The value of `x-amz-tagging-count`; only to be set if there are tags, and if the requester
     /// may read them.
     pub tag_count: Option<usize>,
@@ -63,8 +68,20 @@ impl ObjectHeaders<'_> {
         if let Some(count) = self.parts_count {
             headers.insert(PARTS_COUNT, HeaderValue::from(count));
         }
+        self.append_lock_to(headers);
         if let Some(count) = self.tag_count {
             headers.insert(TAGGING_COUNT, HeaderValue::from(count));
+        }
+    }
+
+    fn append_lock_to(&self, headers: &mut HeaderMap) {
+        let ObjectLock { retention, legal_hold } = self.lock;
+        if let Some(retention) = retention {
+            headers.insert(LOCK_MODE, HeaderValue::from_static(retention.mode.as_str()));
+            insert(headers, RETAIN_UNTIL, Some(&format_iso8601_millis(retention.until())));
+        }
+        if let Some(held) = legal_hold {
+            headers.insert(LEGAL_HOLD, HeaderValue::from_static(if held { "ON" } else { "OFF" }));
         }
     }
 
@@ -205,8 +222,16 @@ mod tests {
         let etag = ETag::Multipart { md5: [0xab; 16], parts: 2 };
         let last_modified = Timestamp::new(784_111_777, 999_000_000).unwrap();
         let mut headers = HeaderMap::new();
-        ObjectHeaders { etag: &etag, last_modified, metadata, checksum, parts_count, tag_count: None }
-            .append_to(&mut headers);
+        ObjectHeaders {
+            etag: &etag,
+            last_modified,
+            metadata,
+            checksum,
+            parts_count,
+            lock: ObjectLock::default(),
+            tag_count: None,
+        }
+        .append_to(&mut headers);
         headers
     }
 

@@ -46,14 +46,7 @@ fn check(name: &HeaderName, rest: &str, value: &str) -> Result<()> {
         }
         "object-ownership" => is(&["BucketOwnerEnforced"]),
         "bucket-namespace" => is(&["global"]),
-        "bucket-object-lock-enabled" => is(&["false"]),
-        // Also refused if the value is false: S3 accepts the header only in buckets with Object
-        // Lock, and there are none.
-        "bypass-governance-retention" => {
-            let message =
-                "x-amz-bypass-governance-retention is only applicable to Object Lock enabled buckets.";
-            return Err(S3Error::argument_named("x-amz-bypass-governance-retention", message));
-        }
+        "bucket-object-lock-enabled" => is(&["true", "false"]),
         _ if rest.starts_with("grant-") => return Err(ErrorCode::AccessControlListNotSupported.into()),
         _ => true,
     };
@@ -205,14 +198,15 @@ mod tests {
 
     #[test]
     fn what_is_lacking_is_said() {
-        use Operation::{CopyObject, CreateBucket, DeleteObject, DeleteObjects, PutObject};
+        use Operation::{CopyObject, CreateBucket, DeleteObject, PutObject};
         for (operation, name, value) in [
             (PutObject, "x-amz-server-side-encryption", "AES256"),
             (PutObject, "x-amz-server-side-encryption-customer-key", "k"),
             (CopyObject, "x-amz-copy-source-server-side-encryption-customer-algorithm", "AES256"),
-            (PutObject, "x-amz-object-lock-mode", "COMPLIANCE"),
-            (PutObject, "x-amz-object-lock-legal-hold", "ON"),
-            (CreateBucket, "x-amz-bucket-object-lock-enabled", "true"),
+            (PutObject, "x-amz-object-lock-event-hold", "ON"),
+            (PutObject, "x-amz-object-lock-event-hold-duration-days", "1"),
+            (DeleteObject, "x-amz-object-lock-mode", "COMPLIANCE"),
+            (CreateBucket, "x-amz-bucket-object-lock-enabled", "maybe"),
             (CreateBucket, "x-amz-bucket-object-lock-token", "x"),
             (PutObject, "x-amz-write-offset-bytes", "0"),
             (DeleteObject, "x-amz-mfa", "1 2"),
@@ -239,18 +233,11 @@ mod tests {
         assert_eq!(acl, Some((ErrorCode::InvalidArgument, Some("x-amz-acl".to_owned()))));
         let class = refused(PutObject, "x-amz-storage-class", "GLACIER");
         assert_eq!(class, Some((ErrorCode::InvalidStorageClass, Some("GLACIER".to_owned()))));
-        for operation in [DeleteObject, DeleteObjects] {
-            let name = "x-amz-bypass-governance-retention";
-            for value in ["true", "false"] {
-                let bypass = refused(operation, name, value);
-                assert_eq!(bypass, Some((ErrorCode::InvalidArgument, Some(name.to_owned()))));
-            }
-        }
     }
 
     #[test]
     fn what_changes_nothing_passes() {
-        use Operation::{CopyObject, CreateBucket, PutObject};
+        use Operation::{CopyObject, CreateBucket, DeleteObject, PutObject};
         for (operation, name, value) in [
             (PutObject, "x-amz-acl", "private"),
             (PutObject, "x-amz-acl", "bucket-owner-full-control"),
@@ -258,6 +245,9 @@ mod tests {
             (CreateBucket, "x-amz-object-ownership", "BucketOwnerEnforced"),
             (CreateBucket, "x-amz-bucket-namespace", "global"),
             (CreateBucket, "x-amz-bucket-object-lock-enabled", "false"),
+            (CreateBucket, "x-amz-bucket-object-lock-enabled", "True"),
+            (DeleteObject, "x-amz-bypass-governance-retention", "true"),
+            (PutObject, "x-amz-object-lock-mode", "COMPLIANCE"),
             (PutObject, "x-amz-tagging", "a=b"),
             (CopyObject, "x-amz-tagging-directive", "REPLACE"),
             (PutObject, "x-amz-request-payer", "requester"),

@@ -14,6 +14,7 @@ mod list_versions;
 mod malformed;
 mod namespace;
 mod object_attributes;
+mod object_lock;
 mod policy_status;
 mod reader;
 mod tagging;
@@ -35,6 +36,10 @@ pub use list_parts::{ListPartsResult, ListedPart};
 pub use list_uploads::{ListUploadsResult, ListedUpload};
 pub use list_versions::{ListObjectVersionsResult, ListedMarker, ListedVersion};
 pub use object_attributes::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttributesResult};
+pub use object_lock::{
+    check_retention, legal_hold, lock_configuration, parse_legal_hold, parse_lock_configuration,
+    parse_retention, retention,
+};
 pub use policy_status::policy_status;
 pub use reader::Document;
 pub use tagging::{TaggingRequest, tagging};

@@ -28,6 +28,7 @@ use crate::tree::format::Said;
 use crate::tree::lock::Lock;
 use crate::tree::store::Store;
 use crate::tree::{features, format, serving};
+use crate::tree::{lock_place, lock_time};
 
 /// A change of a bucket's documents, which include its owner.
 #[derive(Debug)]
@@ -75,11 +76,12 @@ pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
     attributes::traits(store, name)?;
     let place = Place::find_or_make(store, OF_BUCKETS)?;
     let _lock = place.lock()?;
-    if change.sets(DocumentKind::Versioning) {
+    let sets = |kind| change.sets(kind);
+    if sets(DocumentKind::Versioning) || sets(DocumentKind::ObjectLock) {
         states::unsuitable(store, name)?;
         refuse_beside_older(store, format::VERSIONS)?;
-        features::set(store, &[format::VERSIONS])?;
     }
+    prepare_tree(store, sets)?;
     strays::finish_create(store, &place, name)?;
     let traits = attributes::traits(store, name)?;
     let found = FoundDocuments::read(Some(&place), name, &traits)?;
@@ -119,6 +121,21 @@ fn refuse_beside_older(store: &Store, feature: &str) -> Result<()> {
          which would overwrite versions: stop or replace them, and send the request again"
     );
     Err(BackendError::OlderServer)
+}
+
+/// Notes the features that documents of the kinds which `sets` names need, and makes what these
+/// features use; the caller holds the lock.
+fn prepare_tree(store: &Store, sets: impl Fn(DocumentKind) -> bool) -> Result<()> {
+    if sets(DocumentKind::Versioning) {
+        features::set(store, &[format::VERSIONS])?;
+    }
+    if sets(DocumentKind::ObjectLock) {
+        features::set(store, &[format::OBJECT_LOCK])?;
+        lock_place::find_or_make(store)?;
+        // From here on the tree has a time.
+        lock_time::now(store)?;
+    }
+    Ok(())
 }
 
 /// Writes documents; [`BackendError::TooLarge`] if they are larger than a bucket may have.
@@ -207,6 +224,11 @@ pub(crate) fn prepare<'s>(
         place
     };
     let lock = place.lock()?;
+    let sets = |kind| initial.documents.contains_key(&kind);
+    if sets(DocumentKind::Versioning) {
+        states::unsuitable_for_new(store, name)?;
+    }
+    prepare_tree(store, sets)?;
     strays::finish_create(store, &place, name)?;
     let old = place.has(name.as_str())?;
     if !old {

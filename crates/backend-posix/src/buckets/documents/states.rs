@@ -18,7 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
-use backend::{BackendError, BucketState, DocumentKind, Freshness, Result, Versioning, VersionsLack};
+use backend::{
+    BackendError, BucketState, DocumentKind, Freshness, LockRules, Result, Versioning, VersionsLack,
+};
 use kernel_calls::acting::as_self;
 use quick_cache::sync::Cache;
 use rustix::fd::OwnedFd;
@@ -39,6 +41,7 @@ use crate::limits::{
 };
 use crate::tree::documents::{OF_BUCKETS, Place};
 use crate::tree::format::{Said, VERSIONS as VERSIONS_FEATURE};
+use crate::tree::lock_place;
 use crate::tree::store::Store;
 use crate::volume::description::Volume;
 use crate::write::publish::Rules;
@@ -194,6 +197,24 @@ impl Rules for States {
         }
         Ok(versioning)
     }
+
+    /// If the configuration of a bucket cannot be read, it is an error, unless the tree has no
+    /// locks at all.
+    fn object_lock(&self, bucket: &BucketName) -> Result<Option<LockRules>> {
+        let state = match self.known(bucket) {
+            Some(state) => state,
+            None => self.load(bucket)?,
+        };
+        match (LockRules::of(&state.documents), &state.closed) {
+            (Ok(Some(rules)), _) => Ok(Some(rules)),
+            (Ok(None), None) => Ok(None),
+            (Ok(None) | Err(_), _) => {
+                let has_locks = lock_place::find(&self.store).op("open the directory of locks")?.is_some();
+                let why = "the Object Lock configuration of the bucket cannot be read";
+                if has_locks { Err(BackendError::Unavailable(why)) } else { Ok(None) }
+            }
+        }
+    }
 }
 
 /// True if it is certain that a closed bucket never kept versions.
@@ -226,15 +247,23 @@ fn has_no_document(store: &Store, name: &BucketName) -> Result<bool> {
 
 /// Returns what a bucket lacks to keep versions; `None` if it can.
 fn lack_for_versions(store: &Store, bucket: &BucketName) -> Result<Option<VersionsLack>> {
+    lack_on(store, || volume_of(store, bucket))
+}
+
+fn volume_of(store: &Store, bucket: &BucketName) -> Result<Volume> {
+    let bucket = store.bucket(bucket)?;
+    file_info::stat(&bucket.fd)
+        .and_then(|info| store.volume_of(info.device, &bucket.fd).op("look at a file system"))
+}
+
+fn lack_on(store: &Store, volume: impl FnOnce() -> Result<Volume>) -> Result<Option<VersionsLack>> {
     if store.options.impersonate {
         return Ok(Some(VersionsLack::OwnIdentity));
     }
     if store.metadata() == Metadata::Sidecar {
         return Ok(Some(VersionsLack::Attributes));
     }
-    let bucket = store.bucket(bucket)?;
-    let volume = file_info::stat(&bucket.fd)
-        .and_then(|info| store.volume_of(info.device, &bucket.fd).op("look at a file system"))?;
+    let volume = volume()?;
     Ok(if !volume.exchange.is_yes() {
         Some(VersionsLack::Exchange)
     } else if volume.names_may_vanish() {
@@ -246,8 +275,17 @@ fn lack_for_versions(store: &Store, bucket: &BucketName) -> Result<Option<Versio
 
 /// Fails if versions cannot be kept in a bucket, and logs that.
 pub(super) fn unsuitable(store: &Store, bucket: &BucketName) -> Result<()> {
+    unsuitable_on(store, bucket, || volume_of(store, bucket))
+}
+
+/// Fails if versions cannot be kept in a bucket that is to be made, and logs that.
+pub(super) fn unsuitable_for_new(store: &Store, bucket: &BucketName) -> Result<()> {
+    unsuitable_on(store, bucket, || Ok(store.volume))
+}
+
+fn unsuitable_on(store: &Store, bucket: &BucketName, volume: impl FnOnce() -> Result<Volume>) -> Result<()> {
     static LOGGED: SeldomEach<BucketName> = SeldomEach::every_minute();
-    let Some(lack) = lack_for_versions(store, bucket)? else { return Ok(()) };
+    let Some(lack) = lack_on(store, volume)? else { return Ok(()) };
     if LOGGED.is_due(bucket.clone()) {
         tracing::error!(bucket = bucket.as_str(), "requests for versions of this bucket are refused: {lack}");
     }

@@ -42,6 +42,7 @@ fn read(scene: &Scene, key: &str, version: Option<Named>) -> Result<Vec<u8>> {
         conditions: Conditions::default(),
         body: true,
         check: None,
+        with_lock: false,
     };
     match object::read(&scene.store, &request)?.body {
         backend::ObjectBody::Empty => Ok(Vec::new()),

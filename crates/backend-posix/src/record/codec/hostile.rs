@@ -7,7 +7,7 @@ use std::mem::size_of;
 use backend::{Initiator, ObjectPart};
 use s3_types::limits::{OBJECT_TAGS_MAX, PARTS_MAX};
 use s3_types::{
-    Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Digests, ETag, ObjectMetadata, Tags,
+    Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Digests, ETag, ObjectLock, ObjectMetadata, Tags,
 };
 
 use super::*;
@@ -119,6 +119,7 @@ fn of_uploads() -> Vec<Vec<u8>> {
         user: Some(u32::MAX),
         version_id: Some(u64::MAX),
         attached: attached(),
+        lock: ObjectLock { retention: None, legal_hold: Some(true) },
         unknown: Unknown::none(),
     };
     let receipt = CompletionRecord {

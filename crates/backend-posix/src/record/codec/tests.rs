@@ -4,8 +4,8 @@ use backend::{Initiator, ObjectPart};
 use proptest::prelude::*;
 use s3_types::limits::OBJECT_TAGS_MAX;
 use s3_types::{
-    Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, Digests, ETag, ObjectMetadata,
-    Tags,
+    Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, Digests, ETag, ObjectLock,
+    ObjectMetadata, Retention, RetentionMode, Tags, Timestamp,
 };
 
 use super::*;
@@ -182,6 +182,17 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn lock()(
+        mode in prop::option::of(prop_oneof![Just(RetentionMode::Governance), Just(RetentionMode::Compliance)]),
+        until_ms in -1_000_000_000_000..200_000_000_000_000i64,
+        legal_hold: Option<bool>,
+    ) -> ObjectLock {
+        let until = Timestamp::from_millisecond(until_ms).unwrap();
+        ObjectLock { retention: mode.map(|mode| Retention::new(mode, until)), legal_hold }
+    }
+}
+
+prop_compose! {
     fn upload()(
         key: Option<String>,
         time_ns: Option<i64>,
@@ -192,6 +203,7 @@ prop_compose! {
         user: Option<u32>,
         version_id: Option<u64>,
         attached in attached(),
+        lock in lock(),
         unknown in unknown(),
     ) -> UploadRecord {
         let checksum = composite.map(|composite| {
@@ -200,7 +212,7 @@ prop_compose! {
         });
         let initiator = initiator.map(|(id, name)| Box::new(Initiator { id: id.into(), name: name.into() }));
         UploadRecord {
-            key, time_ns, checksum, metadata, predecessor, initiator, user, version_id, attached, unknown,
+            key, time_ns, checksum, metadata, predecessor, initiator, user, version_id, attached, lock, unknown,
         }
     }
 }

@@ -79,6 +79,14 @@ pub enum ProblemKind {
     DocumentsMisplaced,
     /// Documents of identities that can't be read.
     IdentitiesDamaged,
+    /// A lock that is in force, and whose version is missing.
+    LockedVersionMissing,
+    /// A lock that is in force, and whose version another program changed.
+    LockedVersionChanged,
+    /// An object lock that cannot be understood.
+    ObjectLockDamaged,
+    /// An object lock that a crash left.
+    ObjectLockLeftover,
     /// A directory with as many names as its file system allows, or nearly as many.
     FlatDirectory,
     /// A directory in which names are not distinguished by case.
@@ -114,6 +122,10 @@ impl ProblemKind {
             Self::IdentitiesDamaged => "identities-damaged",
             Self::DocumentsNewer => "documents-newer",
             Self::DocumentsMisplaced => "documents-misplaced",
+            Self::LockedVersionMissing => "locked-version-missing",
+            Self::LockedVersionChanged => "locked-version-changed",
+            Self::ObjectLockDamaged => "object-lock-damaged",
+            Self::ObjectLockLeftover => "object-lock-leftover",
             Self::FlatDirectory => "flat-directory",
             Self::SameNames => "same-names",
         }

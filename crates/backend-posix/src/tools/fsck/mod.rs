@@ -9,6 +9,7 @@ mod chains;
 mod check;
 mod companions;
 mod documents;
+mod object_locks;
 mod objects;
 mod own;
 mod sidecars;
@@ -20,7 +21,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use backend::Result;
-use s3_types::BucketName;
+use s3_types::{BucketName, Timestamp};
 
 use super::locate::refuse_part_of_tree;
 use super::opening::{for_each_bucket, open};
@@ -30,6 +31,7 @@ use crate::base::options::Durability;
 use crate::buckets::{self, Ended};
 use crate::fs::file_info;
 use crate::layout::aside;
+use crate::tree::lock_time;
 use crate::tree::store::Store;
 use check::{Check, Counts, Reporter, stays};
 
@@ -49,7 +51,8 @@ pub fn fsck(
         store.bucket(name).map_err(|e| format!("{}: {e}", root.join(name.as_str()).display()))?;
     }
     let of_tree = check_asides(&store, root, options, &report)
-        .and_then(|()| documents::check(&store, root, options, &report));
+        .and_then(|()| documents::check(&store, root, options, &report))
+        .and_then(|()| object_locks::check(&store, root, options, &report));
     of_tree.map_err(|e| format!("{}: {e}", root.display()))?;
     let work = |name: &BucketName, path: &Path| {
         if !options.buckets.is_empty() && !options.buckets.contains(name) {
@@ -64,6 +67,14 @@ pub fn fsck(
         report.problem(ProblemKind::Unreadable, path.to_owned(), explanation, None);
     })?;
     Ok(usage.usage())
+}
+
+/// Takes the machine's clock for right, by which object locks end from then on. Returns the time
+/// that the tree had before, and the present one; `None` if the tree has no object locks.
+pub fn accept_clock(root: &Path) -> Result<Option<(Option<Timestamp>, Timestamp)>, String> {
+    refuse_part_of_tree(root)?;
+    let store = open(root, false, Durability::Full)?;
+    lock_time::accept(&store).map_err(|e| format!("{}: {e}", root.display()))
 }
 
 /// Checks a bucket.

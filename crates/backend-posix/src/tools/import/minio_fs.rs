@@ -152,7 +152,8 @@ impl Import<'_> {
         meta: &str,
     ) -> Result<Option<Imported>> {
         let Some(mut file) = Candidate::open(bucket, directory, name)? else { return Ok(None) };
-        if let Some(known) = proof::standing(&mut file, self.name)? {
+        let path = join(&directory.path, name);
+        if let Some(known) = proof::standing(&mut file, self.name, &path)? {
             return Ok(Some(known));
         }
         let Some(bytes) = read_meta(bucket.store, meta).op("read an fs.json")? else {
@@ -178,7 +179,6 @@ impl Import<'_> {
             Err(why) => return Ok(Some(Imported::Stale(why))),
         };
         if !theirs.left.is_empty() {
-            let path = join(&directory.path, name);
             self.reporter.report(&path, Imported::Left(format!("not imported: {}", theirs.left.join(", "))));
         }
         let done = self.options.dry_run || file.adopt(|old| proof::imported(&record, old))?;

@@ -8,26 +8,38 @@ use s3_types::{BucketName, Checksum, ChecksumAlgorithm, ChecksumType, Checksumme
 use super::report::Imported;
 use crate::base::options::DEFAULT_CHECKSUM;
 use crate::facts::versitygw::Attributes;
+use crate::layout::keymap;
 use crate::record::{self, Attached, ObjectContent, ObjectRecord, Raw, Unknown};
-use crate::tools::candidate::{Candidate, DAMAGED_VERSION};
+use crate::tools::candidate::{Candidate, DAMAGED_VERSION, LOCKED};
 use crate::tools::progress::Progress;
 
 pub(super) const NEWER: &str = "its record was written by a newer version of Slipway";
 
 pub(super) const TOO_MUCH: &str = "its metadata is more than a record holds (64 KiB, 1000 entries)";
 
-/// The result for a file of the bucket `name` that already has a record, and is left unchanged;
-/// `None` if it has no record, or a damaged one.
-pub(super) fn standing(file: &mut Candidate<'_>, name: &BucketName) -> Result<Option<Imported>> {
+/// The result for a file of the bucket `bucket_name` that already has a record, and is left
+/// unchanged; `None` if it has no record, or a damaged one.
+pub(super) fn standing(
+    file: &mut Candidate<'_>,
+    bucket_name: &BucketName,
+    path: &str,
+) -> Result<Option<Imported>> {
+    let key = keymap::key_of_file(path).unwrap_or_default();
     Ok(match file.raw_record()? {
         Raw::Newer(_) => Some(Imported::Failed(NEWER.to_owned())),
+        Raw::Known(_, record)
+            if record.content.stamp != Some(file.info.stamp)
+                && file.is_locked(bucket_name, &key, &record)? =>
+        {
+            Some(Imported::Failed(LOCKED.to_owned()))
+        }
         // It was made for what is set on the object, and tells nothing of its bytes.
         Raw::Known(_, record) if record.content.etag.is_none() => None,
         Raw::Known(_, record) if record.content.stamp == Some(file.info.stamp) => Some(Imported::Known),
         Raw::Known(..) => Some(Imported::Stale(
             "it has a record of Slipway's already (written or imported later), and another program changed it since",
         )),
-        Raw::Damaged(_) if !file.replace_damaged_record(name) => {
+        Raw::Damaged(_) if !file.replace_damaged_record(bucket_name) => {
             Some(Imported::Failed(DAMAGED_VERSION.to_owned()))
         }
         // Of one that is damaged, S3 sees nothing.

@@ -139,7 +139,7 @@ impl Import<'_> {
     fn file(&self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<Option<Imported>> {
         let path = join(&directory.path, name);
         let Some(mut file) = Candidate::open(bucket, directory, name)? else { return Ok(None) };
-        let standing = proof::standing(&mut file, self.name)?;
+        let standing = proof::standing(&mut file, self.name, &path)?;
         if standing.as_ref().is_some_and(|known| !matches!(known, Imported::Known)) {
             return Ok(standing);
         }

@@ -8,7 +8,7 @@ use backend::{
 };
 use backend_posix::PosixBackend;
 use clap::Args;
-use s3_types::{Conditions, ETag, ObjectKey, Timestamp, VersionId};
+use s3_types::{Conditions, ETag, ObjectKey, ObjectLock, Timestamp, VersionId};
 
 use super::place::{Place, each_version, failed, open};
 use crate::commands::{Console, FOUND, OK};
@@ -171,7 +171,8 @@ async fn restore_key(
         return true;
     }
     let object = ObjectRef::current(&options.place.bucket, key);
-    let request = DeleteRequest { object, conditions: &Conditions::default(), check: None };
+    let request =
+        DeleteRequest { object, conditions: &Conditions::default(), bypass_governance: false, check: None };
     match backend.delete_object(&Context::default(), request).await {
         Ok(_) => {
             console.say(&format!("deleted: {name}"));
@@ -216,7 +217,13 @@ async fn copy(
     let target = ObjectRef::current(&options.place.bucket, key);
     let object = target.of(Some(version));
     let conditions = Conditions::default();
-    let request = ReadRequest { object, selector: ReadSelector::Whole, conditions: &conditions, check: None };
+    let request = ReadRequest {
+        object,
+        selector: ReadSelector::Whole,
+        conditions: &conditions,
+        with_lock: false,
+        check: None,
+    };
     // A copy leaves the address of a redirect out.
     let metadata = backend.head_object(&cx, request).await?.attributes.metadata;
     if options.dry_run {
@@ -227,6 +234,7 @@ async fn copy(
         target,
         metadata: Some(metadata),
         tags: None,
+        lock: ObjectLock::default(),
         website_redirect_location: None,
         checksum_algorithm: None,
         conditions: Conditions::default(),

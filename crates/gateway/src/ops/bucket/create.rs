@@ -1,4 +1,4 @@
-use backend::{BackendError, CreateBucketRequest, DocumentKind, Documents};
+use backend::{BackendError, CreateBucketRequest, DocumentKind, Documents, LockRules, Versioning};
 use bytes::Bytes;
 use http::StatusCode;
 use iam::{AccountId, ConditionKey};
@@ -48,6 +48,10 @@ impl<'a> Handler<'a> for CreateBucket {
         let values = |key| value(&call, location, key);
         let own = ActionSet::from(call.action());
         let needs = if asked.tags.is_empty() { own } else { own.and(S3Action::TagResource) };
+        let has_locks = wants_locks(&call);
+        let of_locks =
+            ActionSet::from(S3Action::PutBucketObjectLockConfiguration).and(S3Action::PutBucketVersioning);
+        let needs = if has_locks { needs.or(of_locks) } else { needs };
         let storage = call.authorize(call.subject(), needs, &values)?;
         let tags = checked(asked.tags, Tagged::NewBucket)?;
         check_location(asked.location_constraint.as_deref(), region)?;
@@ -55,7 +59,11 @@ impl<'a> Handler<'a> for CreateBucket {
         let owner = (account != call.settings.account.id()).then(|| account.as_str());
         let has_tags = !tags.is_empty();
         let document = has_tags.then(|| (DocumentKind::Tagging, Bytes::from(xml::tagging(tags.as_slice()))));
-        let documents = Documents::from_iter(document);
+        let mut documents = Documents::from_iter(document);
+        if has_locks {
+            documents.extend(Versioning::Enabled.document().map(|on| (DocumentKind::Versioning, on)));
+            documents.insert(DocumentKind::ObjectLock, LockRules::default().document());
+        }
         let request = CreateBucketRequest { owner, documents, ..CreateBucketRequest::plain(bucket) };
         match storage.create_bucket(request).await {
             Ok(()) => {}
@@ -63,8 +71,9 @@ impl<'a> Handler<'a> for CreateBucket {
                 return Err(of_another(bucket));
             }
             // The oldest region has always answered so, and programs rely on it.
-            // With tags it does not, whether or not they are those of the bucket.
-            Err(BackendError::BucketExists) if region == "us-east-1" && !has_tags => {}
+            // With tags it does not, whether or not they are those of the bucket, and a client that
+            // wants locks must not take a bucket without them for one that has them.
+            Err(BackendError::BucketExists) if region == "us-east-1" && !has_tags && !has_locks => {}
             Err(error) => return Err(call.fail(error)),
         }
         let mut reply = reply::empty(StatusCode::OK);
@@ -80,6 +89,12 @@ fn of_another(bucket: &BucketName) -> S3Error {
     S3Error::new(ErrorCode::BucketAlreadyExists).detail("BucketName", bucket.as_str()).caused_by(
         "the bucket exists, and belongs to another account, or is closed, so that its owner is not known",
     )
+}
+
+/// True if versions of the new bucket are to be locked.
+fn wants_locks(call: &Call<'_>) -> bool {
+    let asked = values::header(call, "x-amz-bucket-object-lock-enabled");
+    asked.is_some_and(|asked| asked.eq_ignore_ascii_case("true"))
 }
 
 /// True if the bucket that exists belongs to the account.

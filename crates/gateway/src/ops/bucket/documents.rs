@@ -1,6 +1,6 @@
 //! Changes of a bucket's configuration documents.
 
-use backend::{BackendError, DocumentChanges, DocumentKind};
+use backend::{BackendError, BucketState, DocumentChanges, DocumentKind};
 use bytes::Bytes;
 use iam::Resource;
 use policy::Value;
@@ -18,6 +18,16 @@ use crate::limits::DOCUMENT_CHANGES_MAX;
 /// The permission is checked again by the rules of that state, so that a requester who has lost it
 /// meanwhile changes nothing.
 pub async fn change(call: &Call<'_>, kind: DocumentKind, document: Option<Bytes>) -> Result<()> {
+    change_if(call, kind, document, |_| Ok(())).await
+}
+
+/// Does the same as [`change`] if `may` allows it for the state of the bucket that is changed.
+pub async fn change_if(
+    call: &Call<'_>,
+    kind: DocumentKind,
+    document: Option<Bytes>,
+    may: impl Fn(&BucketState) -> Result<()> + Send + Sync,
+) -> Result<()> {
     let (bucket, account) = (call.bucket()?, &call.settings.account);
     let changes = DocumentChanges::from([(kind, document)]);
     for _ in 0..DOCUMENT_CHANGES_MAX {
@@ -27,6 +37,7 @@ pub async fn change(call: &Call<'_>, kind: DocumentKind, document: Option<Bytes>
         let resource = Resource { bucket: Some(bucket), key: None };
         let subject = Subject { resource, rules: Some(&rules.rules) };
         let storage = call.authorize(subject, call.action().into(), &|_| Value::Absent)?;
+        may(&state)?;
         let is_missing = state.closed.is_none() && !state.documents.contains_key(&kind);
         if is_missing && kind.is_in_state() && changes.values().all(Option::is_none) {
             return Ok(());

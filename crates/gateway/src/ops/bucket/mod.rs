@@ -6,6 +6,7 @@ mod documents;
 pub mod head;
 pub mod list;
 pub mod location;
+pub mod object_lock;
 pub mod policy;
 pub mod public_access_block;
 pub mod tagging;

@@ -1,10 +1,10 @@
-use backend::{DocumentKind, Documents, Versioning};
+use backend::{DocumentKind, Documents, LockRules, Versioning};
 use http::StatusCode;
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::xml::{VersioningStatus, versioning_configuration};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
 
-use super::documents::change;
+use super::documents::change_if;
 use crate::access::Authorized;
 use crate::call::Call;
 use crate::ops::handler::Handler;
@@ -27,7 +27,15 @@ impl<'a> Handler<'a> for PutBucketVersioning {
             VersioningStatus::Enabled => Versioning::Enabled,
             VersioningStatus::Suspended => Versioning::Suspended,
         };
-        change(&call, DocumentKind::Versioning, versioning.document()).await?;
+        change_if(&call, DocumentKind::Versioning, versioning.document(), |state| {
+            let has_locks = LockRules::of(&state.documents) != Ok(None);
+            if versioning == Versioning::Enabled || !has_locks {
+                return Ok(());
+            }
+            let message = "An Object Lock configuration is present on this bucket, so the versioning state cannot be changed.";
+            Err(S3Error::with_message(ErrorCode::InvalidBucketState, message))
+        })
+        .await?;
         Ok(reply::empty(StatusCode::OK).into())
     }
 }

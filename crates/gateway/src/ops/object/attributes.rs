@@ -40,8 +40,13 @@ impl<'a> Handler<'a> for GetObjectAttributes {
         let object = call.object()?.of(self.version.as_ref());
         let asked = self.asked;
         let conditions = read_conditions(call.headers, call.cx.now);
-        let request =
-            ReadRequest { object, selector: ReadSelector::Whole, conditions: &conditions, check: None };
+        let request = ReadRequest {
+            object,
+            selector: ReadSelector::Whole,
+            conditions: &conditions,
+            with_lock: false,
+            check: None,
+        };
         let read = match storage.head_object(request).await {
             Ok(read) => read,
             Err(error) => return read_error(&call, error).map(Outcome::from),

@@ -1,7 +1,9 @@
 use backend::{BackendError, Copied, CopyRequest, CopySide, CopySource, ObjectRef, WriteReceipt};
 use iam::{ConditionKey, Resource, request_tags};
 use policy::Value;
-use s3_types::{ActionSet, ChecksumAlgorithm, Conditions, ObjectMetadata, S3Action, Tags, VersionId};
+use s3_types::{
+    ActionSet, ChecksumAlgorithm, Conditions, ObjectLock, ObjectMetadata, S3Action, Tags, VersionId,
+};
 use s3_wire::headers::{
     CopySourceRef, MetadataDirective, TaggingDirective, copy_checksum, copy_source, copy_source_conditions,
     metadata_directive, object_metadata, object_tags, redirect_location, source_expected_bucket_owner,
@@ -30,6 +32,7 @@ pub struct CopyObject {
     metadata: Option<ObjectMetadata>,
     /// The tags for the copy; `None` keeps the source's.
     tags: Option<Tags>,
+    lock: ObjectLock,
     redirect: Option<String>,
     checksum_algorithm: Option<ChecksumAlgorithm>,
 }
@@ -53,6 +56,7 @@ impl<'a> Handler<'a> for CopyObject {
         let copy = Self {
             source,
             tags,
+            lock: values::new_lock(call)?,
             conditions: write_conditions(headers)?,
             metadata,
             redirect: redirect_location(headers)?,
@@ -68,6 +72,7 @@ impl<'a> Handler<'a> for CopyObject {
 
     fn needs(&self, call: &Call<'a>) -> ActionSet {
         let own = self.about().actions(call.action());
+        let own = values::with_lock(&self.lock, own);
         self.tags.as_ref().map_or(own, |tags| values::with_tags(tags, own))
     }
 
@@ -80,6 +85,7 @@ impl<'a> Handler<'a> for CopyObject {
                 given.then_some(directive).into()
             }
             ConditionKey::WebsiteRedirectLocation => self.redirect.as_deref().into(),
+            _ if values::is_of_lock(key) => values::of_lock(&self.lock, call.cx.now, key),
             _ => {
                 let tags = self.tags.as_ref().map_or(&[][..], Tags::as_slice);
                 request_tags(tags, key).or_else(|| values::of_new_object(call, key))
@@ -101,6 +107,7 @@ impl<'a> Handler<'a> for CopyObject {
                 target,
                 metadata: self.metadata,
                 tags: self.tags,
+                lock: self.lock,
                 website_redirect_location: self.redirect,
                 checksum_algorithm: self.checksum_algorithm,
                 conditions: self.conditions,

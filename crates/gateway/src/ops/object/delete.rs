@@ -9,6 +9,7 @@ use crate::call::Call;
 use crate::effects::Did;
 use crate::ops::about::About;
 use crate::ops::handler::Handler;
+use crate::ops::values;
 use crate::ops::version::version_id;
 use crate::outcome::Outcome;
 use crate::reply::{self, DELETE_MARKER};
@@ -17,12 +18,14 @@ use crate::reply::{self, DELETE_MARKER};
 pub struct DeleteObject {
     version: Option<VersionId>,
     conditions: Conditions,
+    bypasses: bool,
 }
 
 impl<'a> Handler<'a> for DeleteObject {
     fn parse(call: &Call<'a>) -> Result<Self> {
         let version = version_id(call.query.get("versionId"))?;
-        Ok(Self { version, conditions: delete_conditions(call.headers)? })
+        let (conditions, bypasses) = (delete_conditions(call.headers)?, values::bypasses(call)?);
+        Ok(Self { version, conditions, bypasses })
     }
 
     fn about(&self) -> About<'_> {
@@ -31,7 +34,10 @@ impl<'a> Handler<'a> for DeleteObject {
 
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let object = call.object()?.of(self.version.as_ref());
-        let request = DeleteRequest { object, conditions: &self.conditions, check: None };
+        let storage =
+            if self.bypasses { storage.with_bypass(&|key| self.about().value(key)) } else { storage };
+        let bypass_governance = self.bypasses;
+        let request = DeleteRequest { object, conditions: &self.conditions, bypass_governance, check: None };
         let receipt = storage.delete_object(request).await.map_err(call.failed())?;
         Ok(outcome(receipt, self.version, call.versioning))
     }

@@ -14,6 +14,7 @@ use crate::fair_share::FairShare;
 use crate::limits::DELETE_CONCURRENCY;
 use crate::ops::about::About;
 use crate::ops::handler::Handler;
+use crate::ops::values;
 use crate::ops::version::NULL;
 use crate::outcome::Outcome;
 use crate::reply;
@@ -21,11 +22,12 @@ use crate::reply;
 /// DeleteObjects.
 pub struct DeleteObjects {
     checksum: ChecksumRequest,
+    bypasses: bool,
 }
 
 impl<'a> Handler<'a> for DeleteObjects {
     fn parse(call: &Call<'a>) -> Result<Self> {
-        Ok(Self { checksum: ChecksumRequest::required(call.headers)? })
+        Ok(Self { checksum: ChecksumRequest::required(call.headers)?, bypasses: values::bypasses(call)? })
     }
 
     /// Returns no actions for the bucket, since the permission is checked for each key.
@@ -45,7 +47,7 @@ impl<'a> Handler<'a> for DeleteObjects {
         let mut share = FairShare::begin();
         for entry in &request.objects {
             share.rest().await;
-            allowed.push(Deletion::allow(call, bucket, entry));
+            allowed.push(Deletion::allow(call, bucket, entry, self.bypasses));
         }
         // Made before they are polled: a stream of borrowing closures is not known to be `Send`.
         let deletions: Vec<_> = allowed.into_iter().map(|deletion| delete_one(call, deletion)).collect();
@@ -80,10 +82,16 @@ struct Deletion<'r> {
     key: &'r ObjectKey,
     version: Option<VersionId>,
     conditions: &'r Conditions,
+    bypass_governance: bool,
 }
 
 impl<'r> Deletion<'r> {
-    fn allow<'a: 'r>(call: &Call<'a>, bucket: &'r BucketName, entry: &'r DeleteEntry) -> Result<Self> {
+    fn allow<'a: 'r>(
+        call: &Call<'a>,
+        bucket: &'r BucketName,
+        entry: &'r DeleteEntry,
+        bypass_governance: bool,
+    ) -> Result<Self> {
         let key = entry.key.as_ref().map_err(|none| S3Error::new(none.code))?;
         let version = entry.version_id.as_deref().map(VersionId::new).transpose();
         let version = version.map_err(|_| no_such_version())?;
@@ -98,7 +106,8 @@ impl<'r> Deletion<'r> {
                 note_refusal(call, resource, error);
             }
         })?;
-        Ok(Self { storage, bucket, key, version, conditions })
+        let storage = if bypass_governance { storage.with_bypass(&|key| about.value(key)) } else { storage };
+        Ok(Self { storage, bucket, key, version, conditions, bypass_governance })
     }
 }
 
@@ -109,9 +118,10 @@ fn no_such_version() -> S3Error {
 }
 
 async fn delete_one(call: &Call<'_>, deletion: Result<Deletion<'_>>) -> Result<DeleteReceipt> {
-    let Deletion { storage, bucket, key, version, conditions } = deletion?;
+    let Deletion { storage, bucket, key, version, conditions, bypass_governance } = deletion?;
     let object = ObjectRef::current(bucket, key).of(version.as_ref());
-    let deleted = storage.delete_object(DeleteRequest { object, conditions, check: None }).await;
+    let deleted =
+        storage.delete_object(DeleteRequest { object, conditions, bypass_governance, check: None }).await;
     deleted.map_err(|error| {
         if matches!(error, BackendError::InvalidVersionId(_)) {
             return no_such_version();

@@ -5,7 +5,7 @@ use backend::{
     BackendError, ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ReadRequest, ReadSelector, Versioning,
 };
 use http::{HeaderMap, StatusCode, header};
-use s3_types::{Checksum, ChecksumType, Conditions, VersionId};
+use s3_types::{Checksum, ChecksumType, Conditions, ObjectLock, S3Action, VersionId};
 use s3_wire::headers::{
     ObjectHeaders, ResponseOverrides, Selection, checksum_mode_enabled, content_range, read_conditions,
     selection,
@@ -36,6 +36,7 @@ struct ReadArguments {
     conditions: Conditions,
     overrides: ResponseOverrides,
     checksum_mode: bool,
+    with_lock: bool,
 }
 
 impl ReadArguments {
@@ -54,6 +55,7 @@ impl ReadArguments {
             conditions: read_conditions(call.headers, call.cx.now),
             overrides: ResponseOverrides::parse(call.query, signed)?,
             checksum_mode: checksum_mode_enabled(call.headers)?,
+            with_lock: call.has_locks,
         })
     }
 
@@ -62,6 +64,7 @@ impl ReadArguments {
             object: object.of(self.version.as_ref()),
             selector: self.selector,
             conditions: &self.conditions,
+            with_lock: self.with_lock,
             check: None,
         }
     }
@@ -91,6 +94,17 @@ impl ReadArguments {
         storage.may_count_tags(object.of(self.version.as_ref()), &|key| self.about().value(key))
     }
 
+    /// Returns what the requester may know of the lock of the version.
+    #[cold]
+    fn shown_lock(&self, lock: ObjectLock, storage: &Authorized<'_>) -> ObjectLock {
+        let may = |action| storage.may_also(action, &|key| self.about().value(key));
+        let ObjectLock { retention, legal_hold } = lock;
+        ObjectLock {
+            retention: retention.filter(|_| may(S3Action::GetObjectRetention)),
+            legal_hold: legal_hold.filter(|_| may(S3Action::GetObjectLegalHold)),
+        }
+    }
+
     fn outcome(
         &self,
         read: ObjectRead,
@@ -98,13 +112,13 @@ impl ReadArguments {
         shows_tags: impl FnOnce() -> bool,
     ) -> Outcome {
         let length = read.length();
-        let ObjectRead { mut attributes, range, body } = read;
+        let ObjectRead { mut attributes, lock, range, body } = read;
         attributes.version = shown(attributes.version, versioning);
         let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
         let mut reply = reply::empty(status);
         *reply.body_mut() = ResponseBody::object(body, length);
         let tag_count = Some(attributes.tag_count).filter(|count| *count > 0 && shows_tags());
-        self.headers(reply.headers_mut(), &attributes, range.as_ref(), tag_count);
+        self.headers(reply.headers_mut(), &attributes, range.as_ref(), (tag_count, lock));
         reply.headers_mut().insert(header::CONTENT_LENGTH, length.into());
         let did = Did { object_bytes: Some(attributes.size_bytes), version: attributes.version };
         Outcome::done(reply, did)
@@ -115,7 +129,7 @@ impl ReadArguments {
         headers: &mut HeaderMap,
         attributes: &ObjectAttributes,
         range: Option<&Range<u64>>,
-        tag_count: Option<usize>,
+        (tag_count, lock): (Option<usize>, ObjectLock),
     ) {
         let part = matches!(self.selector, ReadSelector::Part(_));
         let checksum = if self.checksum_mode { self.checksum(attributes, range) } else { None };
@@ -125,6 +139,7 @@ impl ReadArguments {
             metadata: &attributes.metadata,
             checksum: checksum.as_ref(),
             parts_count: attributes.parts.as_ref().filter(|_| part).map(|parts| parts.len()),
+            lock,
             tag_count,
         };
         object.append_to(headers);
@@ -170,6 +185,7 @@ fn not_modified(attributes: &ObjectAttributes) -> Reply {
         metadata: &attributes.metadata,
         checksum: None,
         parts_count: None,
+        lock: ObjectLock::default(),
         tag_count: None,
     };
     object.append_validators_to(reply.headers_mut());
@@ -194,7 +210,12 @@ impl<'a> Handler<'a> for GetObject {
     ) -> impl Future<Output = Result<Outcome>> + Send {
         async move {
             match storage.get_object(self.0.request(call.object()?)).await {
-                Ok(read) => Ok(self.0.outcome(read, call.versioning, || self.0.shows_tags(&call, &storage))),
+                Ok(mut read) => {
+                    if !read.lock.is_empty() {
+                        read.lock = self.0.shown_lock(read.lock, &storage);
+                    }
+                    Ok(self.0.outcome(read, call.versioning, || self.0.shows_tags(&call, &storage)))
+                }
                 Err(error) => self.0.error(&call, error),
             }
         }
@@ -219,7 +240,10 @@ impl<'a> Handler<'a> for HeadObject {
         async move {
             match storage.head_object(self.0.request(call.object()?)).await {
                 Ok(read) => {
-                    let read = ObjectRead { body: ObjectBody::Empty, ..read };
+                    let mut read = ObjectRead { body: ObjectBody::Empty, ..read };
+                    if !read.lock.is_empty() {
+                        read.lock = self.0.shown_lock(read.lock, &storage);
+                    }
                     Ok(self.0.outcome(read, call.versioning, || self.0.shows_tags(&call, &storage)))
                 }
                 Err(error) => self.0.error(&call, error),

@@ -8,5 +8,6 @@ pub mod get;
 pub mod list;
 pub mod list_v2;
 pub mod list_versions;
+pub mod locks;
 pub mod put;
 pub mod tagging;

@@ -2,10 +2,11 @@ use backend::{PutRequest, Versioning, WriteOptions, WriteReceipt};
 use http::StatusCode;
 use iam::{ConditionKey, request_tags};
 use policy::Value;
-use s3_types::{ActionSet, Checksum, Conditions, ETag, ObjectMetadata, Tags};
+use s3_types::{ActionSet, Checksum, Conditions, ETag, ObjectLock, ObjectMetadata, Tags};
 use s3_wire::Result;
 use s3_wire::headers::{
-    ChecksumRequest, Md5Of, append_checksum, etag_value, object_metadata, object_tags, write_conditions,
+    ChecksumRequest, Md5Of, append_checksum, etag_value, lock_needs_digest, object_metadata, object_tags,
+    write_conditions,
 };
 
 use crate::access::Authorized;
@@ -23,18 +24,22 @@ use crate::reply::{self, Reply};
 pub struct PutObject {
     metadata: ObjectMetadata,
     tags: Tags,
+    lock: ObjectLock,
     conditions: Conditions,
     checksum: ChecksumRequest,
 }
 
 impl<'a> Handler<'a> for PutObject {
     fn parse(call: &Call<'a>) -> Result<Self> {
-        Ok(Self {
+        let put = Self {
             metadata: object_metadata(call.headers)?,
             tags: object_tags(call.headers)?,
+            lock: values::new_lock(call)?,
             conditions: write_conditions(call.headers)?,
             checksum: ChecksumRequest::parse(call.headers)?,
-        })
+        };
+        let has_digest = put.checksum.algorithm.is_some() || put.checksum.content_md5.is_some();
+        if put.lock.is_empty() || has_digest { Ok(put) } else { Err(lock_needs_digest()) }
     }
 
     fn about(&self) -> About<'_> {
@@ -42,13 +47,15 @@ impl<'a> Handler<'a> for PutObject {
     }
 
     fn needs(&self, call: &Call<'a>) -> ActionSet {
-        values::with_tags(&self.tags, self.about().actions(call.action()))
+        let own = values::with_tags(&self.tags, self.about().actions(call.action()));
+        values::with_lock(&self.lock, own)
     }
 
     fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Value<'v> {
         let redirect = self.metadata.website_redirect_location.as_deref();
         match key {
             ConditionKey::WebsiteRedirectLocation => redirect.into(),
+            _ if values::is_of_lock(key) => values::of_lock(&self.lock, call.cx.now, key),
             _ => request_tags(self.tags.as_slice(), key).or_else(|| values::of_new_object(call, key)),
         }
     }
@@ -61,6 +68,7 @@ impl<'a> Handler<'a> for PutObject {
         let options = WriteOptions {
             metadata: self.metadata,
             tags: self.tags,
+            lock: self.lock,
             conditions: self.conditions,
             size_hint: Some(body.length()),
         };

@@ -28,17 +28,20 @@ impl<'a> Handler<'a> for CreateMultipartUpload {
         }
         let (metadata, checksum) = (object_metadata(call.headers)?, upload_checksum(call.headers)?);
         let tags = object_tags(call.headers)?;
-        Ok(Self { upload: NewUpload { metadata, tags, checksum, initiator: call.new_initiator() } })
+        let (lock, initiator) = (values::new_lock(call)?, call.new_initiator());
+        Ok(Self { upload: NewUpload { metadata, tags, lock, checksum, initiator } })
     }
 
     fn needs(&self, call: &Call<'a>) -> ActionSet {
-        values::with_tags(&self.upload.tags, call.action().into())
+        let own = values::with_tags(&self.upload.tags, call.action().into());
+        values::with_lock(&self.upload.lock, own)
     }
 
     fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Value<'v> {
         let redirect = self.upload.metadata.website_redirect_location.as_deref();
         match key {
             ConditionKey::WebsiteRedirectLocation => redirect.into(),
+            _ if values::is_of_lock(key) => values::of_lock(&self.upload.lock, call.cx.now, key),
             _ => request_tags(self.upload.tags.as_slice(), key).or_else(|| values::of_new_upload(call, key)),
         }
     }

@@ -324,4 +324,76 @@ pub const ROWS: &[Row] = &[
         &["PutBucketVersioning bkt", "PutBucketVersioning bkt"],
     ),
     Row(O::DeleteBucket, "DELETE /bkt", &[], "", 204, &["DeleteBucket bkt"]),
+    Row(
+        O::CreateBucket,
+        "PUT /locks",
+        &[("x-amz-bucket-object-lock-enabled", "True")],
+        "",
+        200,
+        &["CreateBucket locks", "PutBucketObjectLockConfiguration locks", "PutBucketVersioning locks"],
+    ),
+    Row(
+        O::PutObjectLockConfiguration,
+        "PUT /locks?object-lock",
+        &[("content-md5", "CJIyG/nMmkjfQ1+FuEdwUA==")],
+        "<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>",
+        200,
+        &["PutBucketObjectLockConfiguration locks", "PutBucketObjectLockConfiguration locks"],
+    ),
+    Row(
+        O::GetObjectLockConfiguration,
+        "GET /locks?object-lock",
+        &[],
+        "",
+        200,
+        &["GetBucketObjectLockConfiguration locks"],
+    ),
+    Row(
+        O::PutObject,
+        "PUT /locks/k",
+        &[("content-md5", "SzpiGLs+OnMD6KFxpg/Pkg=="), ("x-amz-object-lock-legal-hold", "OFF")],
+        "bytes",
+        200,
+        &[
+            "PutObject locks/k ObjectCreationOperation=true object-lock-legal-hold=OFF",
+            "PutObjectLegalHold locks/k ObjectCreationOperation=true object-lock-legal-hold=OFF",
+        ],
+    ),
+    // Their headers are shown to those who may read the lock.
+    Row(O::HeadObject, "HEAD /locks/k", &[], "", 200, &["GetObject locks/k", "GetObjectLegalHold locks/k"]),
+    Row(
+        O::PutObjectLegalHold,
+        "PUT /locks/k?legal-hold",
+        &[("content-md5", "An8G3mv4SfhAibzslQjGDw==")],
+        "<LegalHold><Status>OFF</Status></LegalHold>",
+        200,
+        &[
+            "PutObjectLegalHold locks/k object-lock-legal-hold=? object-lock-mode=? \
+             object-lock-remaining-retention-days=? object-lock-retain-until-date=?",
+            "PutObjectLegalHold locks/k object-lock-legal-hold=OFF",
+        ],
+    ),
+    Row(O::GetObjectLegalHold, "GET /locks/k?legal-hold", &[], "", 200, &["GetObjectLegalHold locks/k"]),
+    Row(
+        O::PutObjectRetention,
+        "PUT /locks/k?retention",
+        &[("content-md5", "X/sLHQnExMVAFnh0GZsWMQ=="), ("x-amz-bypass-governance-retention", "true")],
+        "<Retention/>",
+        200,
+        &[
+            "PutObjectRetention locks/k object-lock-legal-hold=? object-lock-mode=? \
+             object-lock-remaining-retention-days=? object-lock-retain-until-date=?",
+            "PutObjectRetention locks/k",
+            "BypassGovernanceRetention locks/k",
+        ],
+    ),
+    Row(O::GetObjectRetention, "GET /locks/k?retention", &[], "", 404, &["GetObjectRetention locks/k"]),
+    Row(
+        O::DeleteObject,
+        "DELETE /locks/k?versionId=null",
+        &[("x-amz-bypass-governance-retention", "true")],
+        "",
+        204,
+        &["DeleteObjectVersion locks/k VersionId=null", "BypassGovernanceRetention locks/k VersionId=null"],
+    ),
 ];
