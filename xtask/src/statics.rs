@@ -16,7 +16,7 @@ const SELDOM: &str = "limits lines of the log, of which a process has one";
 const TABLE: &str = "a table of constants that the compiler cannot make";
 
 /// Crate, module and name of each static, and why it is the process's.
-const STATICS: [(&str, &str, &str, &str); 40] = [
+const STATICS: [(&str, &str, &str, &str); 42] = [
     ("backend-null", "the root", "ZEROS", "a constant that has an address, from which bodies are sent"),
     ("backend-posix", "base::step", "HOOK", "of a thread: what a test has happen at a step"),
     ("backend-posix", "base::unique", "COUNT", "makes names that no other thread of the process makes"),

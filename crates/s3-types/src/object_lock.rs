@@ -7,7 +7,7 @@ use crate::limits::{RETENTION_DAYS_MAX, RETENTION_YEARS_MAX};
 /// The mode of a retention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RetentionMode {
-    /// Who has the permission may bypass the retention.
+    /// The retention can be bypassed with the permission for that.
     Governance,
     /// Nobody may shorten the retention, or delete the version before its end.
     Compliance,

@@ -31,11 +31,9 @@ pub(crate) fn lock_of(
     target: &Target,
     named: Option<Named>,
 ) -> Result<(ObjectLock, Option<VersionId>)> {
-    rules(target)?;
     let opened = find(store, target, named)?;
-    if let Some(check) = &target.check {
-        check.check(Some(&opened.attached.facts()))?;
-    }
+    check(target, &opened)?;
+    rules(target)?;
     let order = opened.version.map(|version| version.order);
     let lock = retrying(|| target.locked_key(store).shown(order))?;
     Ok((lock, opened.attributes.version))
@@ -50,8 +48,9 @@ pub(crate) fn put_lock(
     change: LockChange,
 ) -> Result<Option<VersionId>> {
     retrying(|| {
-        rules(target)?;
         let opened = find(store, target, named)?;
+        check(target, &opened)?;
+        rules(target)?;
         let bucket = store.bucket(&target.bucket)?;
         let spot = Spot::take(&bucket, target)?;
         if let Some(key_place) = &spot.place
@@ -104,6 +103,13 @@ fn put_of_old(bucket: &Bucket<'_>, target: &Target, named: Named, change: LockCh
 /// Fails if nothing in the bucket can be locked.
 fn rules(target: &Target) -> Result<LockRules> {
     target.lock_rules()?.ok_or(BackendError::NoObjectLock)
+}
+
+fn check(target: &Target, opened: &Opened) -> Result<()> {
+    match &target.check {
+        Some(check) => Ok(check.check(Some(&opened.attached.facts()))?),
+        None => Ok(()),
+    }
 }
 
 fn find(store: &Store, target: &Target, named: Option<Named>) -> Result<Opened> {

@@ -1,5 +1,5 @@
-//! What a gateway knows of the time by which object locks end; [`lock_time`](super::lock_time) asks
-//! for it.
+//! A gateway's view of the time by which object locks end; [`lock_time`](super::lock_time) asks for
+//! that time.
 
 use std::sync::Mutex;
 

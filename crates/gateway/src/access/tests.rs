@@ -24,7 +24,7 @@ use iam::{Account, AccountId, Authorizer, BucketRules, Decision, Question, Reque
 use policy::Value;
 use s3_types::{
     ActionSet, BucketName, CompletedPart, Conditions, Digests, ETag, ETagCondition, ObjectKey, ObjectLock,
-    Retention, RetentionMode, S3Action, Tags, Timestamp, UploadId, VersionId,
+    S3Action, Tags, Timestamp, UploadId, VersionId,
 };
 
 use super::{Asker, Authorized, Refused, Storage, Subject};

@@ -579,7 +579,7 @@ mod tests {
             ]
         );
         assert_eq!((&json["decision"], &json["resource"]), (&"allowed".into(), &"arn:aws:s3:::lab/x".into()));
-        let (lines, json) = decide(&["aws:SourceIp=192.0.2.7", "s3:object-lock-mode=GOVERNANCE"]);
+        let (lines, json) = decide(&["aws:SourceIp=192.0.2.7", "s3:object-lock-event-hold=ON"]);
         assert_eq!(
             lines[..3],
             [
@@ -588,7 +588,7 @@ mod tests {
                 format!("{name}: line 2: statement 1 (Reads) allows it"),
             ]
         );
-        assert!(lines[3].starts_with("note: no request to this version has a value of s3:object-lock-mode"));
+        assert!(lines[3].starts_with("note: no request to this version has a value of s3:object-lock-event-hold"));
         assert_eq!(json["statements"][1]["decides"], true);
     }
 }
