@@ -169,6 +169,7 @@ mod tests {
         text.parse().unwrap()
     }
 
+    #[allow(clippy::unnecessary_wraps, reason = "some tests have none")]
     fn until(mode: RetentionMode, text: &str) -> Option<Retention> {
         Some(Retention::new(mode, at(text)))
     }

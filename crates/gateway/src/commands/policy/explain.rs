@@ -588,7 +588,9 @@ mod tests {
                 format!("{name}: line 2: statement 1 (Reads) allows it"),
             ]
         );
-        assert!(lines[3].starts_with("note: no request to this version has a value of s3:object-lock-event-hold"));
+        assert!(
+            lines[3].starts_with("note: no request to this version has a value of s3:object-lock-event-hold")
+        );
         assert_eq!(json["statements"][1]["decides"], true);
     }
 }
