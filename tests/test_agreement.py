@@ -20,7 +20,10 @@ def test_the_first_start_notes_what_it_was_started_with(make_server, tmp_path):
     tree = tmp_path / "tree"
     make_server("--region", "lab-1", "--durability", "none", tree=tree).stop()
     text = noted(tree).read_text()
-    assert 'region = "lab-1"\ndurability = "none"\netag = "md5"\nidentities = "tree"\nmetadata = "' in text
+    assert (
+        'region = "lab-1"\ndurability = "none"\netag = "md5"\ndefault-public-access-block = "on"\nidentities = "tree"\nmetadata = "'
+        in text
+    )
     again = make_server("--region", "lab-1", "--durability", "none", tree=tree)
     assert "must use the same value" not in again.log
     assert noted(tree).read_text() == text
@@ -32,6 +35,10 @@ def test_the_first_start_notes_what_it_was_started_with(make_server, tmp_path):
         (("--region", "lab-2"), "--region lab-2: the directory was first served with us-east-1"),
         (("--durability", "none"), "--durability none: the directory was first served with full"),
         (("--etag", "checksum"), "--etag checksum: the directory was first served with md5"),
+        (
+            ("--default-public-access-block", "off"),
+            "--default-public-access-block off: the directory was first served with on",
+        ),
     ],
 )
 def test_another_is_told(make_server, tmp_path, options, says):

@@ -160,6 +160,7 @@ def test_the_policy_of_a_bucket_allows_and_denies(server, account, lab, log):
             "Resource": "arn:aws:s3:::lab/*",
         },
     )
+    lab.delete_public_access_block(Bucket="lab")
     lab.put_bucket_policy(Bucket="lab", Policy=document)
     answer = refusal(client(server, "s3", key).delete_object, Bucket="lab", Key="k")
     line = line_of(log, answer)

@@ -40,6 +40,7 @@ CHOICES = {
     "metadata": "xattr, sidecar",
     "symlinks": "follow-within, refuse",
     "etag": "md5, checksum",
+    "default-public-access-block": "on, off",
     "sigv2": "presigned, all, off",
     "access-pattern": "automatic, streaming, random",
     "log-format": "text, json",

@@ -16,6 +16,11 @@ from support.tools import run
 from support.wire import poll
 
 
+@pytest.fixture
+def bucket(bucket) -> Bucket:
+    return bucket.unblock()
+
+
 def statement(
     bucket: Bucket, actions, resource: str = "/*", effect: str = "Allow", principal="*", **rest
 ) -> dict:
@@ -301,7 +306,7 @@ class TestAnybody:
 class TestGateways:
     @pytest.fixture
     def bucket(self, make_server) -> Bucket:
-        bucket = Bucket(make_server(), "bucket").create()
+        bucket = Bucket(make_server(), "bucket").create().unblock()
         bucket.put("a", b"data")
         return bucket
 

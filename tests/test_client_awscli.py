@@ -189,6 +189,9 @@ class TestApi:
             json.dumps({"Version": "2012-10-17", "Statement": statement}),
             ("--bucket", bucket.name),
         )
+        blocked = aws.run("s3api", "put-bucket-policy", *of, "--policy", document, status=255)
+        assert "(AccessDenied)" in blocked and "BlockPublicPolicy" in blocked
+        self.api(aws, "delete-public-access-block", *of)
         self.api(aws, "put-bucket-policy", *of, "--policy", document)
         assert self.api(aws, "get-bucket-policy", *of)["Policy"] == document
         assert self.api(aws, "get-bucket-policy-status", *of)["PolicyStatus"] == {"IsPublic": True}

@@ -438,14 +438,18 @@ BY_POLICY = {
     "DeleteBucketTagging",
     "DeletePublicAccessBlock",
     "GetBucketLocation",
+    "GetBucketOwnershipControls",
     "GetBucketPolicy",
     "GetBucketPolicyStatus",
     "GetBucketTagging",
     "GetBucketVersioning",
+    "GetPublicAccessBlock",
     "ListBuckets",
+    "PutBucketOwnershipControls",
     "PutBucketPolicy",
     "PutBucketTagging",
     "PutBucketVersioning",
+    "PutPublicAccessBlock",
 }
 
 

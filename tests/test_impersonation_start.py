@@ -45,6 +45,7 @@ class TestAnonymous:
         root = client(server, "s3")
         root.create_bucket(Bucket="lab")
         root.put_object(Bucket="lab", Key="a", Body=b"1")
+        root.delete_public_access_block(Bucket="lab")
         root.put_bucket_policy(Bucket="lab", Policy=self.OPEN)
 
         def status() -> int:

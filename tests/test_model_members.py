@@ -20,6 +20,17 @@ OLD = b"what was there"
 TAGGING = b"<Tagging><TagSet><Tag><Key>a</Key><Value>1</Value></Tag></TagSet></Tagging>"
 LOCKING = b"<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>"
 HOLD = b"<LegalHold><Status>OFF</Status></LegalHold>"
+# The subresource and the body of a write.
+BUCKET_ACCESS = {
+    "PutPublicAccessBlock": (
+        "publicAccessBlock",
+        xml.element("PublicAccessBlockConfiguration", BlockPublicAcls="true").encode(),
+    ),
+    "PutBucketOwnershipControls": (
+        "ownershipControls",
+        xml.element("OwnershipControls", xml.element("Rule", ObjectOwnership="BucketOwnerEnforced")).encode(),
+    ),
+}
 LATE, EARLY = "Wed, 01 Jan 2020 00:00:00 GMT", "Tue, 01 Jan 2019 00:00:00 GMT"
 SERVED = [row.name for row in tables.operations() if row.support == "served"]
 WRONG_ETAG = '"00000000000000000000000000000000"'
@@ -186,6 +197,20 @@ class Scene:
             case "GetObjectRetention" | "GetObjectLegalHold":
                 query = {"retention" if operation == "GetObjectRetention" else "legal-hold": ""}
                 return {"method": "GET", "path": self.lock_bucket().path("key"), "query": query}
+            case "GetPublicAccessBlock" | "GetBucketOwnershipControls":
+                selector = "publicAccessBlock" if operation == "GetPublicAccessBlock" else "ownershipControls"
+                return {"method": "GET", "path": bucket_path, "query": {selector: ""}}
+            case "PutPublicAccessBlock" | "PutBucketOwnershipControls":
+                selector, body = BUCKET_ACCESS[operation]
+                headers = {"content-md5": content_md5(body)}
+                query = {selector: ""}
+                return {
+                    "method": "PUT",
+                    "path": bucket_path,
+                    "query": query,
+                    "headers": headers,
+                    "body": body,
+                }
             case "DeletePublicAccessBlock":
                 return {"method": "DELETE", "path": bucket_path, "query": {"publicAccessBlock": ""}}
             case "GetBucketLocation":
@@ -419,14 +444,14 @@ RESPONSES = {
 PARTS = {"x-amz-object-attributes": "ObjectParts"}
 
 
-def of_digest(body: bytes) -> dict[str, list[Case]]:
+def of_document(body: bytes) -> dict[str, list[Case]]:
     return {
         "content-md5": [ok(content_md5(body)), error(content_md5(b"other"), "BadDigest")],
         "x-amz-sdk-checksum-algorithm": [error("CRC32", "InvalidRequest")],
     }
 
 
-OF_TAGGING = of_digest(TAGGING)
+OF_TAGGING = of_document(TAGGING)
 OF_LOCKS = {"versionId": [error("null", "NoSuchVersion")]}
 OWN: dict[str, dict[str, list[Case]]] = {
     "PutObject": CONDITIONS,
@@ -515,20 +540,26 @@ OWN: dict[str, dict[str, list[Case]]] = {
     },
     "PutObjectTagging": OF_TAGGING,
     "PutObjectLockConfiguration": {
-        **of_digest(LOCKING),
+        **of_document(LOCKING),
         "x-amz-bucket-object-lock-token": [error("x", "NotImplemented")],
     },
     "PutObjectRetention": {
-        **of_digest(b"<Retention/>"),
+        **of_document(b"<Retention/>"),
         **OF_LOCKS,
         "x-amz-bypass-governance-retention": [ok("true"), error("false", "AccessDenied")],
     },
-    "PutObjectLegalHold": {**of_digest(HOLD), **OF_LOCKS},
+    "PutObjectLegalHold": {**of_document(HOLD), **OF_LOCKS},
     "GetObjectRetention": OF_LOCKS,
     "GetObjectLegalHold": OF_LOCKS,
     "PutBucketTagging": OF_TAGGING,
+    "PutPublicAccessBlock": of_document(BUCKET_ACCESS["PutPublicAccessBlock"][1]),
+    "PutBucketOwnershipControls": of_document(BUCKET_ACCESS["PutBucketOwnershipControls"][1]),
     "CreateBucket": {
-        "x-amz-object-ownership": [ok("BucketOwnerEnforced"), error("ObjectWriter", "NotImplemented")],
+        "x-amz-object-ownership": [
+            ok("BucketOwnerEnforced"),
+            error("ObjectWriter", "NotImplemented"),
+            error("Other", "InvalidArgument"),
+        ],
         "x-amz-bucket-namespace": [ok("global"), error("account-regional", "NotImplemented")],
         "x-amz-bucket-object-lock-enabled": [ok("false"), error("maybe", "NotImplemented")],
     },

@@ -291,8 +291,6 @@ class TestUnsetAnswers:
     def test_documents(self, bucket):
         bucket.put("key", b"data")
         assert self.read(bucket, "versioning").text == ""
-        rule = self.read(bucket, "ownershipControls").child("Rule")
-        assert rule["ObjectOwnership"] == "BucketOwnerEnforced"
         assert self.read(bucket, "requestPayment")["Payer"] == "BucketOwner"
         for key in (None, "key"):
             acl = self.read(bucket, "acl", key)
@@ -310,7 +308,6 @@ class TestUnsetAnswers:
             ("lifecycle", "NoSuchLifecycleConfiguration"),
             ("metadataConfiguration", "MetadataConfigurationNotFound"),
             ("metadataTable", "V1APIsNotAllowed"),
-            ("publicAccessBlock", "NoSuchPublicAccessBlockConfiguration"),
             ("replication", "ReplicationConfigurationNotFoundError"),
             ("website", "NoSuchWebsiteConfiguration"),
             ("metrics&id=x", "NoSuchConfiguration"),

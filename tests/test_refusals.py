@@ -20,6 +20,12 @@ from support.wire import Response
 
 INVENTED = [f"{word}{number}" for number in range(10) for word in ("frob", "frobName", "x", "2-", "Frob.")]
 TAGGING = b"<Tagging><TagSet><Tag><Key>name</Key><Value/></Tag></TagSet></Tagging>"
+NO_BLOCK = xml.element(
+    "PublicAccessBlockConfiguration", BlockPublicAcls="false", RestrictPublicBuckets="true"
+).encode()
+OWNERSHIP = xml.element(
+    "OwnershipControls", xml.element("Rule", ObjectOwnership="BucketOwnerEnforced")
+).encode()
 METHODS = ["PUT", "POST", "DELETE"]
 TABLE = {row.name: row for row in tables.operations()}
 # The model has deprecated names for operations, and two that are asked for at other hosts.
@@ -133,6 +139,7 @@ class State:
             self.bucket.raw.get(self.bucket.path(), query={"tagging": ""}).status,
             self.locks.raw.get(self.locks.path(), query={"object-lock": ""}).body,
             self.locks.head("key").headers.starting("x-amz-object-lock"),
+            self.bucket.raw.get(self.bucket.path(), query={"publicAccessBlock": ""}).body,
         )
 
     def write(self, name: str) -> Write:
@@ -153,6 +160,10 @@ class State:
         off = xml.element("LegalHold", Status="OFF").encode()
         bypass = ("x-amz-bypass-governance-retention", "true")
         md5_of_none = content_md5(none)
+
+        def document(selector: str, body: bytes) -> Write:
+            return Write("PUT", bucket, ((selector, ""),), (("content-md5", content_md5(body)),), body)
+
         return {
             "CreateBucket": Write("PUT", self.absent.path()),
             "DeleteBucket": Write("DELETE", self.empty.path()),
@@ -184,6 +195,8 @@ class State:
             "PutObjectLegalHold": Write(
                 "PUT", locks, (("legal-hold", ""),), (("content-md5", content_md5(off)),), off
             ),
+            "PutPublicAccessBlock": document("publicAccessBlock", NO_BLOCK),
+            "PutBucketOwnershipControls": document("ownershipControls", OWNERSHIP),
             "DeletePublicAccessBlock": Write("DELETE", bucket, (("publicAccessBlock", ""),)),
             "PutObject": Write("PUT", key, body=b"evil"),
             "CopyObject": Write("PUT", key, headers=(source,)),
@@ -229,8 +242,8 @@ def must_succeed_without(state: State, name: str, signing: str) -> None:
     if name not in BARE:
         response = ask(state, state.write(name), signing)
         assert response.status in (200, 204), response
-        # There is no block to delete.
-        assert (state.now() != state.before) == (name != "DeletePublicAccessBlock")
+        # The only rule that can be put is the one that every bucket has.
+        assert (state.now() != state.before) == (name != "PutBucketOwnershipControls")
 
 
 @pytest.mark.parametrize("signing", ["signed", "presigned"])

@@ -87,6 +87,7 @@ class TestLimits:
         owner.put_bucket_policy(Bucket="other", Policy=policy(grant | {"Principal": {"AWS": arn}}))
         client(server, "s3", ann).get_object(Bucket="other", Key="a")
         assert code_of(s3.get_object, Bucket="other", Key="a") == "AccessDenied"
+        owner.delete_public_access_block(Bucket="other")
         owner.put_bucket_policy(Bucket="other", Policy=policy(grant | {"Principal": "*"}))
         s3.get_object(Bucket="other", Key="a")
 

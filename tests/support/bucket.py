@@ -61,6 +61,11 @@ class Bucket:
             subprocess.run([MAKER, self.tree], check=True)
         return self
 
+    def unblock(self) -> "Bucket":
+        """Deletes the public access block, which a new bucket has, so that a policy may let anybody in."""
+        expect.ok(self.raw.delete(self.path(), query={"publicAccessBlock": ""}), 204)
+        return self
+
     def remove(self) -> None:
         """DeleteBucket, which must succeed. A mount point is refused, until its administrator has unmounted it."""
         if mounts.is_mounted(self.tree):

@@ -40,6 +40,7 @@ kinds! {
     Inventory "inventory configurations" false
     Notification "notification configuration" false
     Tagging "tags" false
+    OwnershipControls "ownership controls" true
 }
 
 /// Documents by kind, as bytes: the storage does not interpret them.

@@ -31,6 +31,8 @@ struct OptionsFile {
     region: Option<String>,
     durability: Option<String>,
     etag: Option<String>,
+    #[serde(rename = "default-public-access-block")]
+    block: Option<String>,
     identities: Option<String>,
     metadata: Option<String>,
 }
@@ -38,8 +40,9 @@ struct OptionsFile {
 impl OptionsFile {
     /// True if no option is set.
     fn is_bare(&self) -> bool {
-        let Self { format: _, region, durability, etag, identities, metadata } = self;
-        [region, durability, etag, identities, metadata].iter().all(|option| option.is_none())
+        let Self { format: _, region, durability, etag, block, identities, metadata } = self;
+        let options = [region, durability, etag, block, identities, metadata];
+        options.iter().all(|option| option.is_none())
     }
 }
 
@@ -64,7 +67,7 @@ impl Value {
 }
 
 /// Returns the options on which gateways have to agree because clients would see a difference.
-fn values(options: &ServeOptions) -> [Value; 4] {
+fn values(options: &ServeOptions) -> [Value; 5] {
     let identities = options.store.identities.as_ref();
     [
         Value { name: "region", ours: options.region.clone(), theirs: |noted| noted.region.as_ref() },
@@ -74,6 +77,11 @@ fn values(options: &ServeOptions) -> [Value; 4] {
             theirs: |noted| noted.durability.as_ref(),
         },
         Value { name: "etag", ours: options.etag.to_string(), theirs: |noted| noted.etag.as_ref() },
+        Value {
+            name: "default-public-access-block",
+            ours: options.default_public_access_block.to_string(),
+            theirs: |noted| noted.block.as_ref(),
+        },
         // A user who is deleted in one store would live on in the other.
         Value {
             name: "identities",

@@ -149,6 +149,18 @@ impl<'a> Call<'a> {
         })
     }
 
+    /// Returns the refusal of the operation for a reason that is not a policy's, in the form of
+    /// S3's sentences.
+    #[cold]
+    pub fn refused_because(&self, why: &str) -> S3Error {
+        let Some(session) = self.asker.requester.session() else { return ErrorCode::AccessDenied.into() };
+        let (user, action) = (&session.principal.arn, self.action().as_str());
+        let on =
+            self.subject().resource.arn().map(|arn| format!(" on resource: \"{arn}\"")).unwrap_or_default();
+        let message = format!("User: {user} is not authorized to perform: {action}{on} because {why}.");
+        S3Error::with_message(ErrorCode::AccessDenied, message)
+    }
+
     /// Returns the bucket or object that the operation acts on. A request may name a key although
     /// its operation concerns the bucket.
     pub fn subject(&self) -> Subject<'a> {

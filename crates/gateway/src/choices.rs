@@ -7,7 +7,7 @@ use std::str::FromStr;
 pub use backend_posix::{AccessPattern, Durability, Metadata, Symlinks};
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use s3_types::ETagSource;
+use s3_types::{DefaultBlock, ETagSource};
 
 /// Returns a parser for one of the values of a type of the storage; `help` describes each value.
 pub fn choice<T>(all: &'static [T], help: impl Fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
@@ -48,6 +48,16 @@ pub fn etag_source() -> impl TypedValueParser<Value = ETagSource> {
         ETagSource::Checksum => {
             "The CRC64NVME of the bytes, which takes much less CPU in a large PUT. For clients that need no MD5"
         }
+    })
+}
+
+/// Returns a parser for whether public access is blocked to a bucket that does not say it.
+pub fn default_block() -> impl TypedValueParser<Value = DefaultBlock> {
+    choice(DefaultBlock::ALL, |value| match value {
+        DefaultBlock::On => {
+            "Public access lists and policies are refused, and those that exist have no effect"
+        }
+        DefaultBlock::Off => "Nothing is blocked",
     })
 }
 

@@ -10,7 +10,7 @@ use iam::{Account, Requester};
 use s3_types::BucketName;
 use s3_wire::{ErrorCode, Result, S3Error};
 
-use crate::access::KnownRules;
+use crate::access::{BucketDefaults, KnownRules};
 
 /// The cause of the refusal. It is logged once a minute for each bucket, not with each request.
 #[derive(Debug)]
@@ -28,9 +28,14 @@ impl std::error::Error for BucketClosed {}
 ///
 /// A bucket whose policy cannot be read is not closed: the authorizer denies everything, except
 /// that the owner's root may repair the policy. The reason is logged here.
-pub fn check(state: &BucketState, account: &Arc<Account>, requester: &Requester) -> Result<()> {
+pub fn check(
+    state: &BucketState,
+    account: &Arc<Account>,
+    defaults: BucketDefaults,
+    requester: &Requester,
+) -> Result<()> {
     static LOGGED: SeldomEach<BucketName> = SeldomEach::every_minute();
-    let known = KnownRules::of(state, account);
+    let known = KnownRules::of(state, account, defaults);
     let by_rules = || known.map_or(Some("its rules are unknown"), |known| known.closed);
     let Some(why) = state.closed.as_deref().or_else(by_rules) else {
         if let Some(known) = known.filter(|_| !requester.is_root()) {
@@ -107,7 +112,9 @@ mod tests {
         let requesters = [signer(KeyKind::Root), signer(KeyKind::User), Requester::Anonymous];
         let refused = |closed, owner| {
             let state = state(closed, owner);
-            requesters.each_ref().map(|requester| check(&state, &account(), requester).err())
+            requesters
+                .each_ref()
+                .map(|requester| check(&state, &account(), BucketDefaults::default(), requester).err())
         };
         for owner in [None, Some("444455556666")] {
             assert!(refused(None, owner).iter().all(Option::is_none));
@@ -124,12 +131,22 @@ mod tests {
 
     /// A later build may keep versions by it that this one would destroy.
     #[test]
-    fn an_unknown_versioning_configuration_closes_its_bucket() {
-        let is_refused = |document: &'static [u8]| {
-            let documents = Documents::from([(DocumentKind::Versioning, Bytes::from_static(document))]);
+    fn an_unknown_configuration_closes_its_bucket() {
+        let is_refused = |kind, document: &'static [u8]| {
+            let documents = Documents::from([(kind, Bytes::from_static(document))]);
             let state = BucketState { documents, ..state(None, None) };
-            check(&state, &account(), &signer(KeyKind::User)).is_err()
+            check(&state, &account(), BucketDefaults::default(), &signer(KeyKind::User)).is_err()
         };
-        assert_eq!([&b"enabled"[..], b"suspended", b"archived"].map(is_refused), [false, false, true]);
+        for (kind, documents) in [
+            (DocumentKind::Versioning, [&b"enabled"[..], b"suspended", b"archived"]),
+            (DocumentKind::PublicAccessBlock, [b"deleted", b"set BlockPublicAcls", b"set BlockAll"]),
+            (DocumentKind::OwnershipControls, [b"deleted", b"BucketOwnerEnforced", b"Nobody"]),
+        ] {
+            assert_eq!(
+                documents.map(|document| is_refused(kind, document)),
+                [false, false, true],
+                "{kind:?}"
+            );
+        }
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser as _};
 use clap::{ArgAction, Args};
 use iam::AccountId;
-use s3_types::{ETagSource, UnixName};
+use s3_types::{DefaultBlock, ETagSource, UnixName};
 
 use crate::choices::{
     self, AccessLogFormat, AccessPattern, ClientAddress, Durability, LogFormat, Metadata, SigV2, Symlinks,
@@ -208,6 +208,12 @@ pub struct ServeOptions {
     /// MD5 with an upload, the gateway verifies that MD5 with either setting
     #[arg(long, value_name = "SOURCE", env = "SLIPWAY_ETAG", value_parser = choices::etag_source(), default_value = "md5")]
     pub etag: ETagSource,
+
+    /// Whether public access is blocked to a bucket for which nobody has said it
+    /// (PutPublicAccessBlock, DeletePublicAccessBlock), buckets made by other programs included. It
+    /// is on for new buckets on S3
+    #[arg(long, value_name = "BLOCK", env = "SLIPWAY_DEFAULT_PUBLIC_ACCESS_BLOCK", value_parser = choices::default_block(), default_value = "on")]
+    pub default_public_access_block: DefaultBlock,
 
     /// Delete an unfinished multipart upload if it has received no new part for this many days.
     /// With 0 it is kept until a client completes or aborts it, as on S3

@@ -49,7 +49,7 @@ impl<'a> RequestBucket<'a> {
             Some(state) => state,
             None => self.storage.load_bucket(self.cx, name).await.map_err(|error| self.about(error))?,
         };
-        closed::check(&state, self.account, requester)?;
+        closed::check(&state, self.account, self.storage.bucket_defaults(), requester)?;
         self.state = Some(state);
         Ok(self)
     }
@@ -70,7 +70,7 @@ impl<'a> RequestBucket<'a> {
     }
 
     fn known(&self) -> Option<&KnownRules> {
-        KnownRules::of(self.state.as_deref()?, self.account)
+        KnownRules::of(self.state.as_deref()?, self.account, self.storage.bucket_defaults())
     }
 
     /// Returns the answer to a request that is refused with `error`: `NoSuchBucket` if the bucket

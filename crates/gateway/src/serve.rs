@@ -17,7 +17,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::access::Storage;
+use crate::access::{BucketDefaults, Storage};
 use crate::audit::AuditLog;
 use crate::body::DigestServices;
 use crate::cli::Said;
@@ -429,7 +429,10 @@ fn gateway(
         choices::SigV2::Off => s3_wire::auth::SigV2::Off,
     };
     Gateway {
-        storage: Storage::new(backend),
+        storage: Storage::new(
+            backend,
+            BucketDefaults { block: options.default_public_access_block, ..BucketDefaults::default() },
+        ),
         settings: ArcSwap::from_pointee(Settings {
             identities: registry.clone(),
             account,

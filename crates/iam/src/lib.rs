@@ -39,7 +39,7 @@ mod unique_id;
 pub use account::{Account, AccountId, InvalidAccountId};
 pub use action_question::{ActionQuestion, OwnValues};
 pub use authorize::{Authorizer, KnownObject, Question, Resource, RootOnly, Values};
-pub use bucket_rules::BucketRules;
+pub use bucket_rules::{BucketAccess, BucketRules};
 pub use condition_key::ConditionKey;
 pub use credential::{AccessKeyId, Credential, InvalidCredential, SecretKey};
 pub use decision::{DecidedBy, DecidingStatement, Decision, Explained};

@@ -78,7 +78,7 @@ fn with_documents<T>(
     let mut documents = Documents::default();
     if let (Some(rules), Some(bucket)) = (question.rules, bucket) {
         documents.owner = Some(rules.owner.id().as_str());
-        documents.no_public = rules.public_access_block.is_some();
+        documents.is_restricted = rules.is_restricted(bucket);
         documents.resource = match rules.compiled(bucket) {
             Ok(policy) => policy,
             // It may deny anything; the owner's root may replace it.

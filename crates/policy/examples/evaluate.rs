@@ -89,7 +89,7 @@ fn answer(line: &str) -> Result<Json, String> {
         resource: resource.first().map(|policy| &**policy),
         owner: json["owner"].as_str(),
         is_trust: false,
-        no_public: false,
+        is_restricted: false,
     };
     let request = Request { party, action, resource: resource_of, facts: &context };
     let explanation = Explanation::new(&request, &documents);

@@ -40,9 +40,9 @@ pub struct Documents<'a> {
     /// True if the resource is a role that the requester wants to assume: then policies of
     /// identities are not enough to allow it.
     pub is_trust: bool,
-    /// True if grants to everybody, in the resource's policy, have no effect for anonymous
-    /// requesters and other accounts.
-    pub no_public: bool,
+    /// True if nothing that the resource's policy allows has an effect for anonymous requesters and
+    /// other accounts.
+    pub is_restricted: bool,
 }
 
 /// The decision.
@@ -86,9 +86,9 @@ pub enum Finding {
     OtherResource,
     /// The condition with this number (from 0) does not hold.
     Condition(usize),
-    /// The statement grants something to everybody, which has no effect for anonymous requesters
-    /// and those of other accounts than the owner's ([`Documents::no_public`]).
-    NoPublic,
+    /// The statement allows something, which has no effect for anonymous requesters and those of
+    /// other accounts than the owner's ([`Documents::is_restricted`]).
+    Restricted,
     /// The statement would apply, but has no effect for the root of the owner's account, which may
     /// always read, replace and delete the policy.
     Repair,
@@ -248,9 +248,9 @@ impl<R: Recorder> Evaluation<'_, R> {
         if source == Source::Resource && self.is_repair() {
             return Finding::Repair;
         }
-        let is_public = bond == Some(Bond::Everyone) && statement.effect == Effect::Allow;
-        if is_public && self.documents.no_public && !is_of_owner(party, self.documents) {
-            return Finding::NoPublic;
+        let is_grant = source == Source::Resource && statement.effect == Effect::Allow;
+        if is_grant && self.documents.is_restricted && !is_of_owner(party, self.documents) {
+            return Finding::Restricted;
         }
         Finding::Applies(statement.effect, applies, bond)
     }

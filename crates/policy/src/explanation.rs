@@ -124,7 +124,7 @@ impl fmt::Display for Finding {
             Self::OtherPrincipal => f.write_str("does not apply: other principals"),
             Self::OtherResource => f.write_str("does not apply: other resources"),
             Self::Condition(number) => write!(f, "does not apply: condition {} does not hold", number + 1),
-            Self::NoPublic => f.write_str("does not apply: the public access block is on"),
+            Self::Restricted => f.write_str("does not apply: the public access block keeps others out"),
             Self::Repair => f.write_str("does not apply: the owner's root may always repair the policy"),
         }
     }

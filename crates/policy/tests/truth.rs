@@ -182,6 +182,12 @@ fn every_combination_of_documents() {
                 let found = decide(&request, &documents);
                 assert_eq!(found, wanted(&party, says, names), "{party:?} {says:?} {names:?}");
                 assert_eq!(Explanation::new(&request, &documents).verdict, found);
+                // To other accounts, a restricted policy is as one that only denies.
+                let restricted = Documents { is_restricted: true, ..documents };
+                let of_others = says[3] == Says::Allow && party.account != ACCOUNT;
+                let left = if of_others { [says[0], says[1], says[2], Says::Silent] } else { says };
+                let found = decide(&request, &restricted);
+                assert_eq!(found, wanted(&party, left, names), "restricted: {party:?} {says:?} {names:?}");
                 combinations += 1;
             }
         }
@@ -200,11 +206,15 @@ fn the_anonymous_have_what_everybody_has() {
     let party = Party::anonymous();
     let resource = Resource::Object("bucket", "key");
     let request = Request { party, action, resource, facts: &context };
-    let decided = |says, names, no_public| {
+    let decided = |says, names, is_restricted| {
         let someone = parties(ACCOUNT)[1];
         let policy = of_bucket(says, names, &someone);
-        let documents =
-            Documents { resource: policy.as_ref(), owner: Some(ACCOUNT), no_public, ..Documents::default() };
+        let documents = Documents {
+            resource: policy.as_ref(),
+            owner: Some(ACCOUNT),
+            is_restricted,
+            ..Documents::default()
+        };
         decide(&request, &documents)
     };
     for names in [Names::Own, Names::Account, Names::Nobody] {

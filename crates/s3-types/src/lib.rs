@@ -18,6 +18,7 @@ mod metadata;
 mod names;
 mod object_facts;
 mod object_lock;
+mod public_access;
 mod range;
 mod tags;
 pub mod words;
@@ -36,6 +37,7 @@ pub use object_facts::{NeededFacts, ObjectFacts};
 pub use object_lock::{
     DefaultRetention, LockStrength, ObjectLock, Retention, RetentionMode, RetentionPeriod,
 };
+pub use public_access::{DefaultBlock, Kept, ObjectOwnership, PublicAccessBlock};
 pub use range::{ByteRange, Resolved};
 pub use tags::{InvalidTags, Tag, Tags, value_of};
 pub use words::UnknownWord;

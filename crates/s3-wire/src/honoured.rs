@@ -214,6 +214,8 @@ fn may_have_checksum(operation: Operation) -> bool {
             | Op::PutObjectLockConfiguration
             | Op::PutObjectRetention
             | Op::PutObjectLegalHold
+            | Op::PutBucketOwnershipControls
+            | Op::PutPublicAccessBlock
     )
 }
 
@@ -238,7 +240,8 @@ fn honours_parameter(operation: Operation, name: &str, signed: Signed) -> bool {
         ),
         "uploads" => operation == Op::CreateMultipartUpload,
         "delete" => operation == Op::DeleteObjects,
-        "publicAccessBlock" => operation == Op::DeletePublicAccessBlock,
+        "publicAccessBlock" => matches!(operation, Op::PutPublicAccessBlock | Op::DeletePublicAccessBlock),
+        "ownershipControls" => operation == Op::PutBucketOwnershipControls,
         "versioning" => operation == Op::PutBucketVersioning,
         "object-lock" => operation == Op::PutObjectLockConfiguration,
         "retention" => operation == Op::PutObjectRetention,

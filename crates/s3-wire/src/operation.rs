@@ -167,15 +167,15 @@ macro_rules! for_each_operation {
             PutBucketNotificationConfiguration Put Bucket Sub("notification"), PutBucketNotification refused
             GetObjectLockConfiguration Get Bucket Sub("object-lock"), GetBucketObjectLockConfiguration served
             PutObjectLockConfiguration Put Bucket Sub("object-lock"), PutBucketObjectLockConfiguration served
-            GetBucketOwnershipControls Get Bucket Sub("ownershipControls"), GetBucketOwnershipControls unset
-            PutBucketOwnershipControls Put Bucket Sub("ownershipControls"), PutBucketOwnershipControls refused
+            GetBucketOwnershipControls Get Bucket Sub("ownershipControls"), GetBucketOwnershipControls served
+            PutBucketOwnershipControls Put Bucket Sub("ownershipControls"), PutBucketOwnershipControls served
             DeleteBucketOwnershipControls Delete Bucket Sub("ownershipControls"), PutBucketOwnershipControls refused
             GetBucketPolicy Get Bucket Sub("policy"), GetBucketPolicy served
             PutBucketPolicy Put Bucket Sub("policy"), PutBucketPolicy served
             DeleteBucketPolicy Delete Bucket Sub("policy"), DeleteBucketPolicy served
             GetBucketPolicyStatus Get Bucket Sub("policyStatus"), GetBucketPolicyStatus served
-            GetPublicAccessBlock Get Bucket Sub("publicAccessBlock"), GetBucketPublicAccessBlock unset
-            PutPublicAccessBlock Put Bucket Sub("publicAccessBlock"), PutBucketPublicAccessBlock refused
+            GetPublicAccessBlock Get Bucket Sub("publicAccessBlock"), GetBucketPublicAccessBlock served
+            PutPublicAccessBlock Put Bucket Sub("publicAccessBlock"), PutBucketPublicAccessBlock served
             DeletePublicAccessBlock Delete Bucket Sub("publicAccessBlock"), PutBucketPublicAccessBlock served
             GetBucketReplication Get Bucket Sub("replication"), GetReplicationConfiguration unset
             PutBucketReplication Put Bucket Sub("replication"), PutReplicationConfiguration refused

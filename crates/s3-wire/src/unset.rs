@@ -5,11 +5,8 @@
 //! S3 answers for a new bucket. Documents and codes were recorded at Amazon S3 ("Sources" in
 //! docs/decisions/0005-where-sources-disagree.md).
 //!
-//! There are two exceptions. S3 encrypts by default, and its answer says so. Bytes are not
-//! encrypted here, and the answer is the 404 that S3 gave for a bucket without encryption. And S3
-//! blocks public access to a new bucket. Here nothing blocks it
-//! (docs/decisions/0056-public-access.md), and the answer is the 404 that S3 gives once the block
-//! is deleted.
+//! There is one exception. S3 encrypts by default, and its answer says so. Bytes are not encrypted
+//! here, and the answer is the 404 that S3 gave for a bucket without encryption.
 
 use crate::error::{ErrorCode, Result, S3Error};
 use crate::operation::Operation;
@@ -51,7 +48,6 @@ impl UnsetRequest<'_> {
             Op::GetBucketAcl | Op::GetObjectAcl => self.acl(),
             Op::GetBucketLogging => empty("BucketLoggingStatus"),
             Op::GetBucketNotificationConfiguration => empty("NotificationConfiguration"),
-            Op::GetBucketOwnershipControls => ownership(),
             Op::GetBucketRequestPayment => leaf("RequestPaymentConfiguration", "Payer", "BucketOwner"),
             Op::ListObjectAnnotations => self.annotations()?,
             _ => self.list()?,
@@ -99,7 +95,6 @@ impl UnsetRequest<'_> {
             Op::GetBucketMetadataTableConfiguration => {
                 return S3Error::new(ErrorCode::V1APIsNotAllowed).detail("Method", "GET");
             }
-            Op::GetPublicAccessBlock => ErrorCode::NoSuchPublicAccessBlockConfiguration,
             Op::GetBucketReplication => ErrorCode::ReplicationConfigurationNotFoundError,
             Op::GetBucketWebsite => ErrorCode::NoSuchWebsiteConfiguration,
             Op::GetObjectTorrent => {
@@ -153,14 +148,6 @@ fn empty(root: &'static str) -> String {
 fn leaf(root: &'static str, name: &str, text: &str) -> String {
     let mut writer = Writer::document(root, 64);
     writer.text(name, text);
-    writer.finish()
-}
-
-fn ownership() -> String {
-    let mut writer = Writer::document("OwnershipControls", 96);
-    writer.open("Rule");
-    writer.text("ObjectOwnership", "BucketOwnerEnforced");
-    writer.close("Rule");
     writer.finish()
 }
 

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use s3_types::{
-    Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, CompletedPart, ETag, ETagCondition, Timestamp,
+    Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, CompletedPart, ETag, ETagCondition,
+    ObjectOwnership, PublicAccessBlock, Timestamp,
 };
 use s3_wire::tags::{Tagged, checked};
 use s3_wire::xml::{
@@ -18,7 +19,8 @@ use s3_wire::xml::{
     ListObjectVersionsResult, ListObjectsResult, ListObjectsV2Result, ListPartsResult, ListUploadsResult,
     ListedBucket, ListedMarker, ListedObject, ListedPart, ListedUpload, ListedVersion,
     ObjectAttributesResult, Owner, TaggingRequest, VersioningStatus, Writer, delete_result,
-    location_constraint, policy_status, tagging, versioning_configuration, without_declaration,
+    location_constraint, ownership_controls, parse_ownership_controls, parse_public_access_block,
+    policy_status, public_access_block, tagging, versioning_configuration, without_declaration,
 };
 use s3_wire::{ErrorCode, Result, S3Error};
 
@@ -104,6 +106,12 @@ fn requests() {
             "versioning" => {
                 describe(VersioningStatus::parse(&mut body.as_slice()), |status| vec![format!("{status:?}")])
             }
+            "ownership-controls" => {
+                describe(parse_ownership_controls(&mut body.as_slice()), |owner| vec![owner.to_string()])
+            }
+            "public-access-block" => describe(parse_public_access_block(&mut body.as_slice()), |block| {
+                block.switches().iter().map(|(name, is_on)| format!("{name} {is_on}")).collect()
+            }),
             other => panic!("{other}: what is it a body of?"),
         };
         compare(&path.with_extension("txt"), &description);
@@ -373,6 +381,13 @@ fn uploads() {
         ..parts
     };
     render("list-parts.paged", &paged.render([part(2, Some(crc32())), part(10_000, None)]));
+}
+
+#[test]
+fn access_of_a_bucket() {
+    render("ownership-controls", &ownership_controls(ObjectOwnership::ObjectWriter));
+    let block = PublicAccessBlock { ignore_public_acls: false, ..PublicAccessBlock::ALL };
+    render("public-access-block", &public_access_block(block));
 }
 
 #[test]

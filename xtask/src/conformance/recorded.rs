@@ -69,7 +69,7 @@ pub fn run(suite: &Suite, path: &Path, arguments: &[&str]) -> Result<(), String>
     let work = work_folder()?;
     let requirements = lists_folder().join("recorded/requirements.txt");
     let python = venv(&work, "recorded-venv", &python()?, &requirements)?;
-    let server = Server::start(&work, &options)?;
+    let server = Server::start(&work, &options, &[])?;
     let report = work.join("recorded.jsonl");
     // What an earlier run left must not be judged in place of this one.
     let _ = fs::remove_file(&report);

@@ -32,8 +32,8 @@ impl Server {
         work.join("data")
     }
 
-    /// Starts the server that `options` ask for.
-    pub fn start(work: &Path, options: &Options<'_>) -> Result<Self, String> {
+    /// Starts the server that `options` ask for, with `more` options of its own.
+    pub fn start(work: &Path, options: &Options<'_>, more: &[&str]) -> Result<Self, String> {
         if options.floor {
             return Ok(Self { child: None, port: start_floor()? });
         }
@@ -57,6 +57,7 @@ impl Server {
         let mut child = command
             .args(["serve", "--listen", "127.0.0.1:0", "--durability", "none", "--sigv2", "all"])
             .args(["--domain", DOMAIN, "--account-id", ACCOUNT_ID])
+            .args(more)
             .arg(&data)
             .env("SLIPWAY_ROOT_ACCESS_KEY", ACCESS_KEY)
             .env("SLIPWAY_ROOT_SECRET_KEY", SECRET_KEY)

@@ -14,6 +14,6 @@ mod tests;
 pub use asker::{Asker, has_ended};
 pub use authorized::{Authorized, Detached};
 pub use copied_tags::CopiedTags;
-pub use rules::KnownRules;
+pub use rules::{BucketDefaults, KnownRules};
 pub use storage::{Refused, Storage};
 pub use subject::Subject;

@@ -7,6 +7,7 @@ use s3_types::{ActionSet, BucketName, NeededFacts, S3Action};
 use super::asker::{Asker, has_ended};
 use super::authorized::Authorized;
 use super::deferred::Deferred;
+use super::rules::BucketDefaults;
 use super::subject::Subject;
 
 /// The reason why a requester does not get an [`Authorized`].
@@ -21,12 +22,21 @@ pub enum Refused {
 /// The storage of a gateway. Requests reach its contents only through an [`Authorized`]. The
 /// methods here need no permission: they are for monitoring, or tell whether a bucket exists, which
 /// S3 tells everyone.
-pub struct Storage(Arc<dyn Backend>);
+pub struct Storage {
+    backend: Arc<dyn Backend>,
+    defaults: BucketDefaults,
+}
 
 impl Storage {
-    /// Wraps a backend, so that it can be reached only with permission.
-    pub fn new(backend: Arc<dyn Backend>) -> Self {
-        Self(backend)
+    /// Wraps a backend, so that it can be reached only with permission. `defaults` hold for buckets
+    /// that have no documents.
+    pub fn new(backend: Arc<dyn Backend>, defaults: BucketDefaults) -> Self {
+        Self { backend, defaults }
+    }
+
+    /// Returns what holds for buckets that have no documents.
+    pub fn bucket_defaults(&self) -> BucketDefaults {
+        self.defaults
     }
 
     /// Returns the permission of a requester to do all of these actions with a resource. Some of
@@ -58,36 +68,36 @@ impl Storage {
         let check = waiting.map(|(of, needs)| -> Arc<dyn ObjectCheck> {
             Arc::new(Deferred::new(asker, subject, of, needs, values))
         });
-        Ok(Authorized::new(&self.0, cx, asker, subject, actions, check))
+        Ok(Authorized::new(&self.backend, cx, asker, subject, actions, check))
     }
 
     /// Returns the abilities of the storage.
     pub fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
+        self.backend.capabilities()
     }
 
     /// See [`Backend::ready`].
     pub async fn ready(&self) -> Result<(), String> {
-        self.0.ready().await
+        self.backend.ready().await
     }
 
     /// Returns figures for monitoring.
     pub async fn statistics(&self) -> Statistics {
-        self.0.statistics().await
+        self.backend.statistics().await
     }
 
     /// True if a bucket with this name exists.
     pub async fn bucket_exists(&self, cx: &Context, bucket: &BucketName) -> backend::Result<bool> {
-        self.0.bucket_exists(cx, bucket).await
+        self.backend.bucket_exists(cx, bucket).await
     }
 
     /// See [`Backend::known_bucket`].
     pub fn known_bucket(&self, bucket: &BucketName) -> Option<Arc<BucketState>> {
-        self.0.known_bucket(bucket)
+        self.backend.known_bucket(bucket)
     }
 
     /// Reads the state of a bucket.
     pub async fn load_bucket(&self, cx: &Context, bucket: &BucketName) -> backend::Result<Arc<BucketState>> {
-        self.0.load_bucket(cx, bucket).await
+        self.backend.load_bucket(cx, bucket).await
     }
 }

@@ -27,7 +27,7 @@ use s3_types::{
     S3Action, Tags, Timestamp, UploadId, VersionId,
 };
 
-use super::{Asker, Authorized, Refused, Storage, Subject};
+use super::{Asker, Authorized, BucketDefaults, Refused, Storage, Subject};
 use crate::peer::Peer;
 
 /// The calls that reached the storage.
@@ -75,7 +75,7 @@ impl Scene {
         let calls = Arc::new(Calls::default());
         let id = AccountId::new("111122223333").unwrap();
         Self {
-            storage: Storage::new(Arc::new(Metered::new(backend, calls.clone()))),
+            storage: Storage::new(Arc::new(Metered::new(backend, calls.clone())), BucketDefaults::default()),
             calls,
             cx: Context::default(),
             rules: Arc::new(BucketRules::of_owner(Arc::new(Account::new(id)))),

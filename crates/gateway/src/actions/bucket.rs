@@ -63,7 +63,8 @@ impl<'f> Perform<'f> for api::SetBucketOwner<'f> {
         let (cx, failed) = (call.for_all_buckets(), |error| failed(error, self.bucket_name));
         for _ in 0..DOCUMENT_CHANGES_MAX {
             let state = call.storage.load_bucket(&cx, &bucket).await.map_err(failed)?;
-            let rules = KnownRules::of(&state, of_tree).map(|known| &known.rules);
+            let rules =
+                KnownRules::of(&state, of_tree, call.storage.bucket_defaults()).map(|known| &known.rules);
             let subject = Subject { resource: Resource { bucket: Some(&bucket), key: None }, rules };
             let storage = call.permitted(&cx, subject, S3Action::PutBucketPolicy)?;
             match storage.set_bucket_owner(&bucket, &state.tag, owner).await {

@@ -179,7 +179,7 @@ impl Simulation<'_> {
             resource: of_resource,
             owner: self.owner.as_ref().map(AccountId::as_str),
             is_trust: false,
-            no_public: false,
+            is_restricted: false,
         };
         let canonical_id = Account::new(self.caller.account.clone()).canonical_id().to_owned();
         let facts = Given { entries: self.entries, of_caller: self.of_caller(), missing: RefCell::default() };

@@ -74,8 +74,9 @@ mod handlers {
         list::ListBuckets,
         location::GetBucketLocation,
         object_lock::{GetObjectLockConfiguration, PutObjectLockConfiguration},
+        ownership_controls::{GetBucketOwnershipControls, PutBucketOwnershipControls},
         policy::{DeleteBucketPolicy, GetBucketPolicy, GetBucketPolicyStatus, PutBucketPolicy},
-        public_access_block::DeletePublicAccessBlock,
+        public_access_block::{DeletePublicAccessBlock, GetPublicAccessBlock, PutPublicAccessBlock},
         tagging::{DeleteBucketTagging, GetBucketTagging, PutBucketTagging},
         versioning::{GetBucketVersioning, PutBucketVersioning},
     };

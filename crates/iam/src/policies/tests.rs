@@ -9,7 +9,7 @@ use s3_types::{BucketName, NeededFacts, ObjectFacts, ObjectKey};
 use super::*;
 use crate::account::{Account, AccountId};
 use crate::authorize::Resource;
-use crate::bucket_rules::BucketRules;
+use crate::bucket_rules::{BucketAccess, BucketRules};
 use crate::credential::{AccessKeyId, Credential, SecretKey};
 use crate::session::{KeyKind, Permissions, TokenFacts};
 
@@ -51,7 +51,7 @@ fn user(account_id: &str, policies: &[&str]) -> Requester {
 
 fn rules_of(owner: &str, policy: Option<&str>) -> BucketRules {
     let policy = policy.map(|text| Bytes::copy_from_slice(text.as_bytes()));
-    BucketRules::new(account(owner), policy, None, None)
+    BucketRules::new(account(owner), policy, BucketAccess::default())
 }
 
 fn decide(

@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use s3_types::ObjectOwnership;
 
 use super::text::joined;
 use crate::error::{ErrorCode, Result, S3Error};
@@ -44,7 +45,13 @@ fn check(name: &HeaderName, rest: &str, value: &str) -> Result<()> {
         "storage-class" => {
             return Err(S3Error::new(ErrorCode::InvalidStorageClass).detail("StorageClassRequested", value));
         }
-        "object-ownership" => is(&["BucketOwnerEnforced"]),
+        "object-ownership" => match value.parse::<ObjectOwnership>() {
+            Ok(ownership) => ownership == ObjectOwnership::BucketOwnerEnforced,
+            Err(_) => {
+                let message = format!("Invalid x-amz-object-ownership header: {value}");
+                return Err(S3Error::argument_named("x-amz-object-ownership", message));
+            }
+        },
         "bucket-namespace" => is(&["global"]),
         "bucket-object-lock-enabled" => is(&["true", "false"]),
         _ if rest.starts_with("grant-") => return Err(ErrorCode::AccessControlListNotSupported.into()),
@@ -231,6 +238,10 @@ mod tests {
         }
         let acl = refused(PutObject, "x-amz-acl", "fake-acl");
         assert_eq!(acl, Some((ErrorCode::InvalidArgument, Some("x-amz-acl".to_owned()))));
+        for value in ["RandomValue", "", "bucketownerenforced"] {
+            let error = refused(CreateBucket, "x-amz-object-ownership", value);
+            assert_eq!(error, Some((ErrorCode::InvalidArgument, Some("x-amz-object-ownership".to_owned()))));
+        }
         let class = refused(PutObject, "x-amz-storage-class", "GLACIER");
         assert_eq!(class, Some((ErrorCode::InvalidStorageClass, Some("GLACIER".to_owned()))));
     }

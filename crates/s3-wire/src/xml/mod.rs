@@ -15,7 +15,9 @@ mod malformed;
 mod namespace;
 mod object_attributes;
 mod object_lock;
+mod ownership_controls;
 mod policy_status;
+mod public_access_block;
 mod reader;
 mod tagging;
 mod versioning;
@@ -40,7 +42,9 @@ pub use object_lock::{
     check_retention, legal_hold, lock_configuration, parse_legal_hold, parse_lock_configuration,
     parse_retention, retention,
 };
+pub use ownership_controls::{ownership_controls, parse_ownership_controls};
 pub use policy_status::policy_status;
+pub use public_access_block::{parse_public_access_block, public_access_block};
 pub use reader::Document;
 pub use tagging::{TaggingRequest, tagging};
 pub use versioning::{VersioningStatus, versioning_configuration};

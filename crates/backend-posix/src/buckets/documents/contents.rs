@@ -36,6 +36,7 @@ pub(super) mod number {
     pub const INVENTORY: u8 = 11;
     pub const NOTIFICATION: u8 = 12;
     pub const TAGGING: u8 = 13;
+    pub const OWNERSHIP_CONTROLS: u8 = CRITICAL | 14;
 }
 
 /// Returns the number of a kind of documents.
@@ -53,6 +54,7 @@ pub(super) const fn number_of(kind: DocumentKind) -> u8 {
         DocumentKind::Inventory => number::INVENTORY,
         DocumentKind::Notification => number::NOTIFICATION,
         DocumentKind::Tagging => number::TAGGING,
+        DocumentKind::OwnershipControls => number::OWNERSHIP_CONTROLS,
     }
 }
 

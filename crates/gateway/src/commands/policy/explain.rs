@@ -107,7 +107,7 @@ struct Loaded {
     session: Vec<Arc<Policy>>,
     resource: Option<Policy>,
     owner: Option<AccountId>,
-    no_public: bool,
+    is_restricted: bool,
     /// The unique ids of the principal, and of the role of a session.
     ids: [Option<String>; 2],
     /// Values of condition keys besides those that are given and those that follow.
@@ -212,7 +212,7 @@ fn decide(options: &ExplainOptions, now: Timestamp) -> Result<Decided, String> {
         resource: loaded.resource.as_ref(),
         owner: owner.as_ref().map(AccountId::as_str),
         is_trust,
-        no_public: loaded.no_public,
+        is_restricted: loaded.is_restricted,
     };
     let values = Values::new(by, resource, documents.owner, &options.condition, now)?.with(&loaded.values);
     let [id, issuer_id] = loaded.ids.each_ref().map(Option::as_deref);
@@ -319,7 +319,7 @@ fn of_tree(options: &ExplainOptions, dir: &Path) -> Result<Loaded, String> {
         session: options.session.iter().map(session).collect::<Result<_, _>>()?,
         resource: read.resource,
         owner: read.owner.or_else(|| options.resource.account()),
-        no_public: read.no_public,
+        is_restricted: read.is_restricted,
         ids: [read.id, read.issuer_id],
         values: read.values,
         unix: (read.unix, read.is_of_tree),
@@ -349,7 +349,7 @@ impl Loaded {
             session: Vec::new(),
             resource: None,
             owner: None,
-            no_public: false,
+            is_restricted: false,
             ids: [None, None],
             values: Vec::new(),
             unix: (None, false),

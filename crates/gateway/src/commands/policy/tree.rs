@@ -16,7 +16,7 @@ use iam::{
 use s3_types::{BucketName, S3Action, UnixName};
 
 use super::request::{Requester, Target, requester};
-use crate::access::KnownRules;
+use crate::access::{BucketDefaults, KnownRules};
 use crate::identities::{self, Store, SystemClock};
 use crate::state_dir::{Access, STATE_DIR};
 use crate::{account, credentials};
@@ -42,7 +42,7 @@ pub struct Read {
     /// The account that owns the bucket.
     pub owner: Option<AccountId>,
     /// True if a public access block takes grants to everybody away.
-    pub no_public: bool,
+    pub is_restricted: bool,
     /// The unique id of the principal, which stored documents have in place of its ARN.
     pub id: Option<String>,
     /// The unique id of a session's role.
@@ -104,7 +104,7 @@ async fn read(
         permissions: Permissions::default(),
         resource: None,
         owner: None,
-        no_public: false,
+        is_restricted: false,
         id: None,
         issuer_id: None,
         values: Vec::new(),
@@ -226,7 +226,8 @@ impl Read {
             return Ok(());
         }
         let state = bucket_state(dir, bucket).await?;
-        let known = KnownRules::of(&state, own).ok_or("the rules of the bucket are not known")?;
+        let known = KnownRules::of(&state, own, BucketDefaults::default())
+            .ok_or("the rules of the bucket are not known")?;
         let closed = state.closed.as_deref().or(known.closed);
         if let Some(why) = closed {
             return Err(format!("the bucket {bucket} is closed to all but root: {why}"));
@@ -237,7 +238,7 @@ impl Read {
         })?;
         self.resource = policy.cloned();
         self.owner = Some(known.rules.owner.id().clone());
-        self.no_public = known.rules.public_access_block.is_some();
+        self.is_restricted = known.rules.is_restricted(bucket);
         Ok(())
     }
 

@@ -52,6 +52,10 @@ impl<'a> Handler<'a> for CreateBucket {
         let of_locks =
             ActionSet::from(S3Action::PutBucketObjectLockConfiguration).and(S3Action::PutBucketVersioning);
         let needs = if has_locks { needs.or(of_locks) } else { needs };
+        let needs = match values::header(&call, "x-amz-object-ownership") {
+            Some(_) => needs.and(S3Action::PutBucketOwnershipControls),
+            None => needs,
+        };
         let storage = call.authorize(call.subject(), needs, &values)?;
         let tags = checked(asked.tags, Tagged::NewBucket)?;
         check_location(asked.location_constraint.as_deref(), region)?;
@@ -101,7 +105,7 @@ fn wants_locks(call: &Call<'_>) -> bool {
 async fn is_of(call: &Call<'_>, account: &AccountId) -> Result<bool> {
     let state = call.gateway.storage.load_bucket(call.backend_cx, call.bucket()?).await;
     let state = state.map_err(call.failed())?;
-    let known = KnownRules::of(&state, &call.settings.account);
+    let known = KnownRules::of(&state, &call.settings.account, call.gateway.storage.bucket_defaults());
     // The owner of a closed bucket is not known.
     let is_known = state.closed.is_none() || call.asker.requester.is_root();
     Ok(is_known && known.is_some_and(|known| known.rules.owner.id() == account))

@@ -87,7 +87,8 @@ async fn may_see(call: &Call<'_>, bucket: &BucketName) -> bool {
         None => storage.load_bucket(call.backend_cx, bucket).await.ok(),
     };
     let Some(state) = state.filter(|state| state.closed.is_none()) else { return false };
-    let known = KnownRules::of(&state, &call.settings.account).filter(|known| known.closed.is_none());
+    let known = KnownRules::of(&state, &call.settings.account, call.gateway.storage.bucket_defaults())
+        .filter(|known| known.closed.is_none());
     let Some(rules) = known.map(|known| &known.rules) else { return false };
     let requester = call.asker.requester.session().map(|session| session.principal.account.id());
     let subject = Subject { resource: Resource { bucket: Some(bucket), key: None }, rules: Some(rules) };

@@ -50,7 +50,7 @@ impl<'a> Handler<'a> for PutObjectLockConfiguration {
         let default = call.read_document(self.checksum, bytes_max, parse).await?;
         let document = LockRules { default }.document();
         // In the same step, so that nobody suspends versioning meanwhile.
-        change_if(&call, DocumentKind::ObjectLock, Some(document), |state| {
+        change_if(&call, DocumentKind::ObjectLock, Some(document), |state, _| {
             if Versioning::of(&state.documents) == Some(Versioning::Enabled) {
                 return Ok(());
             }

@@ -1,7 +1,7 @@
 use std::io::BufRead;
 use std::sync::Arc;
 
-use backend::DocumentKind;
+use backend::{BucketState, DocumentKind};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode};
@@ -11,7 +11,7 @@ use s3_types::S3Action;
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::{ErrorCode, Result, S3Error, limits, xml};
 
-use super::documents::change;
+use super::documents::{change, change_if};
 use crate::access::{Authorized, Subject};
 use crate::body::ResponseBody;
 use crate::call::Call;
@@ -52,8 +52,13 @@ impl<'a> Handler<'a> for PutBucketPolicy {
         if !self.confirmed {
             require_access_after(&call, &document)?;
         }
-        change(&call, DocumentKind::Policy, Some(document)).await?;
-        if policy.is_public() {
+        let is_public = policy.is_public();
+        let check = |_: &BucketState, rules: &BucketRules| match rules.blocks(bucket).block_public_policy {
+            true if is_public => Err(blocked(&call)),
+            _ => Ok(()),
+        };
+        change_if(&call, DocumentKind::Policy, Some(document), check).await?;
+        if is_public {
             tracing::info!(
                 id = call.cx.id.as_str(),
                 bucket = bucket.as_str(),
@@ -62,6 +67,11 @@ impl<'a> Handler<'a> for PutBucketPolicy {
         }
         Ok(reply::empty(StatusCode::NO_CONTENT).into())
     }
+}
+
+/// Returns the refusal of a public policy.
+fn blocked(call: &Call<'_>) -> S3Error {
+    call.refused_because("public policies are blocked by the BlockPublicPolicy block public access setting")
 }
 
 /// Replaces the ARNs of principals by unique ids, the form in which policies are stored.
@@ -109,8 +119,7 @@ fn require_own_account(call: &Call<'_>) -> Result<()> {
 /// is a mistake. A request can confirm that it is intended.
 fn require_access_after(call: &Call<'_>, document: &Bytes) -> Result<()> {
     let Some(now) = call.rules else { return Ok(()) };
-    let (acl, block) = (now.acl.clone(), now.public_access_block.clone());
-    let then = Arc::new(BucketRules::new(now.owner.clone(), Some(document.clone()), acl, block));
+    let then = Arc::new(now.with_policy(Some(document.clone())));
     let subject = Subject { resource: call.subject().resource, rules: Some(&then) };
     if call.asker.decide(S3Action::PutBucketPolicy, subject, &|_| Value::Absent) == Decision::Allow {
         return Ok(());

@@ -27,7 +27,7 @@ impl<'a> Handler<'a> for PutBucketVersioning {
             VersioningStatus::Enabled => Versioning::Enabled,
             VersioningStatus::Suspended => Versioning::Suspended,
         };
-        change_if(&call, DocumentKind::Versioning, versioning.document(), |state| {
+        change_if(&call, DocumentKind::Versioning, versioning.document(), |state, _| {
             let has_locks = LockRules::of(&state.documents) != Ok(None);
             if versioning == Versioning::Enabled || !has_locks {
                 return Ok(());

@@ -305,6 +305,12 @@ async fn a_policy_that_cannot_be_read_denies_all_but_its_repair() {
     assert_eq!(scene.by_root("GET /theirs/k", &[], "").await.0, 200);
     let (status, answer) = scene.by("ROOT", "GET /theirs?policy", &[], "").await;
     assert!(status == 200 && answer.contains("2030-01-01"), "{answer}");
+    // It is not public, so that public access is blocked.
+    assert_eq!(scene.by("ROOT", "PUT /theirs?policy", &[], TO_ALL).await.0, 403);
+    let to_owner = TO_ALL.replace("\"*\"", &format!("{{\"AWS\":\"{OTHER}\"}}"));
+    assert_eq!(scene.by("ROOT", "PUT /theirs?policy", &[], &to_owner).await.0, 204);
+    assert_eq!(scene.status("", "GET /theirs/k").await, 403);
+    assert_eq!(scene.by("ROOT", "DELETE /theirs?publicAccessBlock", &[], "").await.0, 204);
     assert_eq!(scene.by("ROOT", "PUT /theirs?policy", &[], TO_ALL).await.0, 204);
     assert_eq!(scene.status("", "GET /theirs/k").await, 200);
     assert_eq!(scene.status("EVE", "PUT /theirs/k").await, 200);

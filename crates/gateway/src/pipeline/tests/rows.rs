@@ -28,6 +28,10 @@ pub const TWO_KEYS: &str =
 pub const MD5_OF_GONE: Header = ("content-md5", "3N00xKc8L9hmn0b3UXLwUw==");
 pub const MD5_OF_TWO_KEYS: Header = ("content-md5", "mbmxbaOTGF0NTP97fZ6shQ==");
 const TAGS: &str = "<Tagging><TagSet><Tag><Key>a</Key><Value>1</Value></Tag><Tag><Key>b</Key><Value/></Tag></TagSet></Tagging>";
+const BLOCK: &str = "<PublicAccessBlockConfiguration><BlockPublicPolicy>false</BlockPublicPolicy></PublicAccessBlockConfiguration>";
+const MD5_OF_BLOCK: Header = ("content-md5", "G6UqD8jWdgt6IArqhxYfxg==");
+const OWNERSHIP: &str = "<OwnershipControls><Rule><ObjectOwnership>BucketOwnerEnforced</ObjectOwnership></Rule></OwnershipControls>";
+const MD5_OF_OWNERSHIP: Header = ("content-md5", "mmZ2b+RGf24xHgnBVkr/HA==");
 const MD5_OF_TAGS: Header = ("content-md5", "l5ss1GX46WtDe5AhHWK8XA==");
 const IRELAND: &str = "<CreateBucketConfiguration><LocationConstraint>eu-west-1</LocationConstraint></CreateBucketConfiguration>";
 /// The requests, in an order in which the earlier ones make what the later ones need.
@@ -51,12 +55,49 @@ pub const ROWS: &[Row] = &[
         ],
         "",
         200,
-        &["CreateBucket bkt x-amz-acl=private x-amz-bucket-namespace=global \
-           x-amz-object-ownership=BucketOwnerEnforced"],
+        &[
+            "PutBucketOwnershipControls bkt x-amz-acl=private x-amz-bucket-namespace=global \
+             x-amz-object-ownership=BucketOwnerEnforced",
+            "CreateBucket bkt x-amz-acl=private x-amz-bucket-namespace=global \
+             x-amz-object-ownership=BucketOwnerEnforced",
+        ],
     ),
     Row(O::HeadBucket, "HEAD /bkt", &[], "", 200, &["ListBucket bkt"]),
     Row(O::ListBuckets, "GET /", &[], "", 200, &["ListAllMyBuckets "]),
     Row(O::GetBucketLocation, "GET /bkt?location", &[], "", 200, &["GetBucketLocation bkt"]),
+    Row(
+        O::GetPublicAccessBlock,
+        "GET /bkt?publicAccessBlock",
+        &[],
+        "",
+        200,
+        &["GetBucketPublicAccessBlock bkt"],
+    ),
+    // It would block the policy.
+    Row(
+        O::PutPublicAccessBlock,
+        "PUT /bkt?publicAccessBlock",
+        &[MD5_OF_BLOCK],
+        BLOCK,
+        200,
+        &["PutBucketPublicAccessBlock bkt", "PutBucketPublicAccessBlock bkt"],
+    ),
+    Row(
+        O::GetBucketOwnershipControls,
+        "GET /bkt?ownershipControls",
+        &[],
+        "",
+        200,
+        &["GetBucketOwnershipControls bkt"],
+    ),
+    Row(
+        O::PutBucketOwnershipControls,
+        "PUT /bkt?ownershipControls",
+        &[MD5_OF_OWNERSHIP],
+        OWNERSHIP,
+        200,
+        &["PutBucketOwnershipControls bkt", "PutBucketOwnershipControls bkt"],
+    ),
     // Asked for again by the state that is changed; and whether the new policy would allow it.
     Row(
         O::PutBucketPolicy,

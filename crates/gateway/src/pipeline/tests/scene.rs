@@ -28,7 +28,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::Semaphore;
 
 use super::super::handle;
-use crate::access::Storage;
+use crate::access::{BucketDefaults, Storage};
 use crate::body::DigestServices;
 use crate::clients::Clients;
 use crate::gateway::{Gateway, Places, Settings};
@@ -153,7 +153,7 @@ impl Scene {
         let documents = Arc::new(MemoryDocuments::default());
         let registry = Registry::unread(documents, None, &root, Arc::new(SystemClock::start()));
         let gateway = Gateway {
-            storage: Storage::new(Arc::new(backend)),
+            storage: Storage::new(Arc::new(backend), BucketDefaults::default()),
             settings: ArcSwap::from_pointee(Settings {
                 identities: registry.clone(),
                 account,
