@@ -6,7 +6,7 @@ use s3_types::{BucketName, Kept, ObjectOwnership, PublicAccessBlock};
 
 use crate::account::Account;
 
-/// What a bucket says about access, apart from its policy.
+/// The rules of a bucket about access, apart from its policy.
 #[derive(Debug, Clone)]
 pub struct BucketAccess {
     /// The rule for the owners of objects.
@@ -36,7 +36,7 @@ pub struct BucketRules {
     pub owner: Arc<Account>,
     /// The policy.
     pub policy: Option<Bytes>,
-    /// What the other documents say.
+    /// The rules in the other documents.
     pub access: BucketAccess,
     /// The compiled policy, once it was asked for.
     compiled: OnceLock<Result<Option<Box<Policy>>, Malformed>>,

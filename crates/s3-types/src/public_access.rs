@@ -1,4 +1,4 @@
-//! What a bucket says about owners of objects and about public access, apart from policies and
+//! The rules of a bucket about owners of objects and about public access, apart from policies and
 //! access lists.
 
 /// The owner of the objects that are written to a bucket (S3 Object Ownership).
@@ -128,8 +128,8 @@ impl Kept<ObjectOwnership> {
         }
     }
 
-    /// Returns the rule that holds. After a deletion it is that of buckets from before S3 had such a
-    /// rule.
+    /// Returns the rule that holds. After a deletion it is that of buckets from before S3 had such
+    /// rules.
     pub fn effective(self, default: ObjectOwnership) -> ObjectOwnership {
         match self {
             Self::Default => default,

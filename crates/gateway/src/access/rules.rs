@@ -6,8 +6,8 @@ use backend::{BucketState, DocumentKind, LockRules, Versioning};
 use iam::{Account, AccountId, BucketAccess, BucketRules};
 use s3_types::{DefaultBlock, Kept, ObjectOwnership, PublicAccessBlock};
 
-/// What holds for a bucket whose documents do not say it. All states of a gateway's buckets are read
-/// with the same.
+/// The rules of a bucket whose documents do not say any. All states of a gateway's buckets are read
+/// with the same ones.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BucketDefaults {
     /// The rule for the owners of objects.

@@ -10,8 +10,8 @@ use crate::limits::XML_BODY_BYTES_MAX;
 
 const ROOT: &str = "OwnershipControls";
 
-/// Reads the body of PutBucketOwnershipControls. As on S3, a document that does not have one rule is
-/// `MalformedXML`.
+/// Reads the body of PutBucketOwnershipControls. As on S3, a document that does not have one rule
+/// is `MalformedXML`.
 pub fn parse_ownership_controls(body: &mut dyn BufRead) -> Result<ObjectOwnership> {
     let mut document = Document::open(body, ROOT, XML_BODY_BYTES_MAX)?;
     let mut ownership = None;
