@@ -303,7 +303,7 @@ def test_old_versions_are_what_they_were(name, as_a_copy, make_server, tmp_path)
     tree = unpack(name, tmp_path / "tree", as_a_copy=as_a_copy)
     packed_names = [json.loads(line)["path"] for line in (TREES / f"{name}.tree").read_text().splitlines()]
     assert any(path.startswith("kept/.slipway/versions/") for path in packed_names)
-    assert without_companions(findings(tree)) == []
+    assert findings(tree) == []
     server = serve(make_server, name, tree)
     bucket = Bucket(server, "kept")
     said = told(name)["buckets"]["kept"]
@@ -312,17 +312,12 @@ def test_old_versions_are_what_they_were(name, as_a_copy, make_server, tmp_path)
     assert any(entry.get("tags", {}).get("TagSet") for entry in said)
     sweep(tree)
     assert answers.of_versions(bucket) == said
-    assert without_companions(findings(tree)) == []
+    assert findings(tree) == []
 
 
 def key_of(entry: dict) -> str:
     """The key of one of `answers.of_versions`."""
     return (entry.get("version") or entry["marker"])["Key"]
-
-
-def without_companions(found: list[str]) -> list[str]:
-    """What fsck finds, but for overflow files: it does not know of those of old versions."""
-    return [finding for finding in found if not finding.startswith("companion-orphaned")]
 
 
 @pytest.mark.parametrize("name", VERSIONED)

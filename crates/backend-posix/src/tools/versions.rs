@@ -335,7 +335,8 @@ mod tests {
         assert_eq!(orders(&scene, "a"), [orders_of[1]]);
     }
 
-    /// A leftover of a crash has the name of a version, but must not be counted as one that is kept.
+    /// A leftover of a crash has the name of a version, but must not be counted as one that is
+    /// kept.
     #[test]
     fn a_leftover_is_no_version() {
         let Some(scene) = Scene::with_versions() else { return };

@@ -23,8 +23,8 @@ pub async fn change(call: &Call<'_>, kind: DocumentKind, document: Option<Bytes>
     change_if(call, kind, document, |_, _| Ok(())).await
 }
 
-/// Does the same as [`change`] if `check` agrees to the state of the bucket that is changed, and to the
-/// rules that the change is made by.
+/// Does the same as [`change`] if `check` agrees to the state of the bucket that is changed, and to
+/// the rules that the change is made by.
 pub async fn change_if(
     call: &Call<'_>,
     kind: DocumentKind,
