@@ -371,11 +371,11 @@ pub(crate) const RIGHTS_DIRECTORIES_MAX: usize = 10_000;
 pub(crate) const LOCK_ENTRY_BYTES_MAX: usize = 4096;
 /// The longest file with the time of a tree's locks, in bytes.
 pub(crate) const CLOCK_FILE_BYTES_MAX: usize = 256;
-/// The longest jump ahead of the clock that object locks go by. It is not longer than the shortest
-/// default retention, so that no jump ends one.
-pub(crate) const CLOCK_JUMP_MAX: Duration = Duration::from_hours(24);
-/// The time after which the time of a tree's locks is noted again.
-pub(crate) const CLOCK_NOTE_STEP: Duration = Duration::from_mins(1);
+/// The longest jump ahead of the clock that object locks go by, in seconds: a lock may end that much
+/// too early. It lets a machine that was off for a night go on.
+pub(crate) const CLOCK_JUMP_MAX_SECONDS: i64 = 24 * 3600;
+/// The seconds after which the time of a tree's locks is noted again.
+pub(crate) const CLOCK_NOTE_STEP_SECONDS: i64 = 60;
 
 const _: () = assert!(PIECE_BYTES_MAX + 10 <= NAME_BYTES_MAX);
 const _: () = assert!(PATH_BYTES_MAX + NAME_BYTES_MAX > 4096 && PATH_BYTES_MAX < 4096);

@@ -398,7 +398,7 @@ fn each_of_bucket(
             match lock_of(&name) {
                 Some(lock) if each(&directory, &name, lock)? => return Ok(true),
                 None if matches!(kind, FileType::Directory | FileType::Unknown) => {
-                    next.push(join(&path, &name))
+                    next.push(join(&path, &name));
                 }
                 Some(_) | None => {}
             }

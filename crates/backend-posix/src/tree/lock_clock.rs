@@ -16,6 +16,7 @@ pub(crate) struct LockClock {
 
 /// The last time that was taken for true.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_field_names, reason = "the unit comes last")]
 pub(super) struct Known {
     /// The tree's time, in ns.
     pub time_ns: i64,
@@ -27,6 +28,7 @@ pub(super) struct Known {
 
 impl LockClock {
     /// Returns the time of the gateway's clock, in ns.
+    #[cfg_attr(not(test), expect(clippy::unused_self, reason = "tests set it"))]
     pub(super) fn clock_ns(&self) -> i64 {
         let now_ns = file_info::now_ns();
         #[cfg(test)]

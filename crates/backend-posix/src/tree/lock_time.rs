@@ -20,7 +20,7 @@ use crate::error::{Io, Op};
 use crate::fs::file_info;
 use crate::fs::files;
 use crate::layout::object_locks::CLOCK;
-use crate::limits::{CLOCK_FILE_BYTES_MAX, CLOCK_JUMP_MAX, CLOCK_NOTE_STEP};
+use crate::limits::{CLOCK_FILE_BYTES_MAX, CLOCK_JUMP_MAX_SECONDS, CLOCK_NOTE_STEP_SECONDS};
 
 /// The times that object locks go by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +31,12 @@ pub(crate) struct LockTimes {
     pub latest: Timestamp,
 }
 
-const DAY_NS: i64 = CLOCK_JUMP_MAX.as_nanos() as i64;
-const NOTE_STEP_NS: i64 = CLOCK_NOTE_STEP.as_nanos() as i64;
+const DAY_NS: i64 = ns(CLOCK_JUMP_MAX_SECONDS);
+const NOTE_STEP_NS: i64 = ns(CLOCK_NOTE_STEP_SECONDS);
+
+const fn ns(seconds: i64) -> i64 {
+    seconds * 1_000_000_000
+}
 
 /// Returns the present times. Moves the noted time on, if it is older than a minute.
 pub(crate) fn now(store: &Store) -> Result<LockTimes> {
@@ -262,7 +266,7 @@ mod tests {
     #[test]
     fn the_time_goes_on_while_the_clock_is_refused() {
         let known = Known { time_ns: 10, boot_ns: 100, noted_ns: 10 };
-        let hour = i64::try_from(Duration::from_secs(3600).as_nanos()).unwrap();
+        let hour = i64::try_from(Duration::from_hours(1).as_nanos()).unwrap();
         assert_eq!(known.at(100 + hour), 10 + hour);
         assert_eq!(known.at(50), 10);
     }

@@ -77,7 +77,7 @@ pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
     let place = Place::find_or_make(store, OF_BUCKETS)?;
     let _lock = place.lock()?;
     let sets = |kind| change.sets(kind);
-    if sets(DocumentKind::Versioning) || sets(DocumentKind::ObjectLock) {
+    if sets(DocumentKind::Versioning) {
         states::unsuitable(store, name)?;
         refuse_beside_older(store, format::VERSIONS)?;
     }

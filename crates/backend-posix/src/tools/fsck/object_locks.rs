@@ -64,7 +64,7 @@ fn stray(options: &FsckOptions, report: &Reporter<'_>, directory: &OwnedFd, path
     if !is_older(directory, name, options.age) {
         return;
     }
-    if name.ends_with(".tmp") {
+    if name.rsplit_once('.').is_some_and(|(_, end)| end == "tmp") {
         let mut remove = || match rustix::fs::unlinkat(directory, name, AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(false),
             removed => removed.map(|()| true).op("remove a leftover"),
@@ -153,7 +153,8 @@ impl Locks<'_> {
                 "damaged, or of a newer version: {version} counts as locked without an end; restore the file from a \
                  backup, or remove it if the version may be deleted"
             );
-            return Ok(problem(ProblemKind::ObjectLockDamaged, explanation, None));
+            problem(ProblemKind::ObjectLockDamaged, explanation, None);
+            return Ok(());
         }
         match &file {
             Some(file) if in_force => {
@@ -173,14 +174,15 @@ impl Locks<'_> {
                      its bucket; restore it from a backup. No version of this key is deleted by its id until the lock \
                      has ended"
                 );
-                return Ok(problem(ProblemKind::LockedVersionMissing, explanation, None));
+                problem(ProblemKind::LockedVersionMissing, explanation, None);
+                return Ok(());
             }
             None if !is_older(directory, name, self.options.age) => {}
             None => {
                 let explanation = format!(
                     "the object lock of {version}, which was not published, or is deleted; a repair removes the lock"
                 );
-                let mut remove = || self.remove(bucket, &locked, order);
+                let mut remove = || Self::remove(bucket, &locked, order);
                 problem(ProblemKind::ObjectLockLeftover, explanation, Some(&mut remove));
             }
         }
@@ -201,7 +203,7 @@ impl Locks<'_> {
     }
 
     /// Removes the lock of a version, if that still does not exist.
-    fn remove(&self, bucket: Option<&Bucket<'_>>, locked: &LockedKey<'_>, order: u64) -> Result<bool> {
+    fn remove(bucket: Option<&Bucket<'_>>, locked: &LockedKey<'_>, order: u64) -> Result<bool> {
         retrying(|| {
             let Some(bucket) = bucket else { return locked.remove(order).map(|()| true) };
             let _lock = key_lock::take_of_key(bucket, locked.place)?;
