@@ -24,6 +24,7 @@ crate::words!(ObjectOwnership {
 ///
 /// Source: "Blocking public access to your Amazon S3 storage" in the S3 User Guide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct PublicAccessBlock {
     /// Public access lists are refused in requests.
     pub block_public_acls: bool,

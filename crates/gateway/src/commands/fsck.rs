@@ -21,6 +21,7 @@ mod identities;
 
 /// Options of `slipway fsck`.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct FsckOptions {
     /// The served directory
     #[arg(value_name = "DIR")]

@@ -45,13 +45,13 @@ fn check(name: &HeaderName, rest: &str, value: &str) -> Result<()> {
         "storage-class" => {
             return Err(S3Error::new(ErrorCode::InvalidStorageClass).detail("StorageClassRequested", value));
         }
-        "object-ownership" => match value.parse::<ObjectOwnership>() {
-            Ok(ownership) => ownership == ObjectOwnership::BucketOwnerEnforced,
-            Err(_) => {
+        "object-ownership" => {
+            let Ok(ownership) = value.parse::<ObjectOwnership>() else {
                 let message = format!("Invalid x-amz-object-ownership header: {value}");
                 return Err(S3Error::argument_named("x-amz-object-ownership", message));
-            }
-        },
+            };
+            ownership == ObjectOwnership::BucketOwnerEnforced
+        }
         "bucket-namespace" => is(&["global"]),
         "bucket-object-lock-enabled" => is(&["true", "false"]),
         _ if rest.starts_with("grant-") => return Err(ErrorCode::AccessControlListNotSupported.into()),

@@ -36,7 +36,7 @@ pub(super) mod number {
     pub const INVENTORY: u8 = 11;
     pub const NOTIFICATION: u8 = 12;
     pub const TAGGING: u8 = 13;
-    pub const OWNERSHIP_CONTROLS: u8 = CRITICAL | 14;
+    pub const OWNERSHIP_CONTROLS: u8 = CRITICAL | 0x0e;
 }
 
 /// Returns the number of a kind of documents.

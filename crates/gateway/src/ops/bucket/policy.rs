@@ -53,9 +53,9 @@ impl<'a> Handler<'a> for PutBucketPolicy {
             require_access_after(&call, &document)?;
         }
         let is_public = policy.is_public();
-        let check = |_: &BucketState, rules: &BucketRules| match rules.blocks(bucket).block_public_policy {
-            true if is_public => Err(blocked(&call)),
-            _ => Ok(()),
+        let check = |_: &BucketState, rules: &BucketRules| {
+            let blocks = rules.blocks(bucket).block_public_policy;
+            if blocks && is_public { Err(blocked(&call)) } else { Ok(()) }
         };
         change_if(&call, DocumentKind::Policy, Some(document), check).await?;
         if is_public {
