@@ -123,6 +123,7 @@ class TestBucketPolicies:
 
     def test_accounts_need_not_be_there(self, s3):
         document = granted("999999999999", "arn:aws:iam::999999999999:root", "*")
+        s3.delete_public_access_block(Bucket="shared")
         s3.put_bucket_policy(Bucket="shared", Policy=document)
         assert s3.get_bucket_policy(Bucket="shared")["Policy"] == document
 

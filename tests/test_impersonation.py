@@ -452,6 +452,16 @@ BY_POLICY = {
     "PutPublicAccessBlock",
 }
 
+# Object locks need versions, which are refused here.
+BY_POLICY |= {
+    "GetObjectLegalHold",
+    "GetObjectLockConfiguration",
+    "GetObjectRetention",
+    "PutObjectLegalHold",
+    "PutObjectLockConfiguration",
+    "PutObjectRetention",
+}
+
 
 class TestEveryOperation:
     @pytest.mark.parametrize("who", ["eve", "nobody"])

@@ -159,7 +159,7 @@ def test_an_old_tree_is_upgraded_in_place(name, make_server, tmp_path):
     changed = [path for path, mtime_ns in before.items() if path.lstat().st_mtime_ns != mtime_ns]
     assert changed in ([], [tree / ".slipway"]), changed
     assert (tree / ".slipway/metadata").read_text() == f"{told(name)['metadata']} format-2\n"
-    assert (tree / ".slipway/format").read_text() == "bucket-documents\nversions\n"
+    assert (tree / ".slipway/format").read_text() == "bucket-documents\nobject-lock\nversions\n"
     server = serve(make_server, name, tree)
     bucket = Bucket(server, "lab")
     assert answers.of_bucket(bucket) == told(name)["buckets"]["lab"]

@@ -15,7 +15,7 @@ from support.bucket import Bucket
 from support.server import KEYS, NOBODY, SIDECARS, StartFailed, binary
 from support.tools import findings, run, sweep
 
-FEATURES = "bucket-documents\nversions\n"
+FEATURES = "bucket-documents\nobject-lock\nversions\n"
 STOPPED = "--all-gateways-are-stopped"
 WORD = f"{'sidecar' if SIDECARS else 'xattr'} format-2\n"
 
@@ -67,7 +67,7 @@ def test_a_directory_is_upgraded_in_place(tree, make_server):
     for words in [(STOPPED,), (), ("--dry-run",)]:
         shown = run("upgrade", *words, tree)
         assert (
-            "format 2, with the features bucket-documents, versions" in shown
+            "format 2, with the features bucket-documents, object-lock, versions" in shown
             and "nothing to upgrade" in shown
         )
     assert formats(tree) == noted

@@ -201,7 +201,7 @@ def test_the_first_bucket_with_versions_waits_for_gateways_of_older_builds(make_
     server = make_server(tree=tmp_path / "tree")
     bucket = Bucket(server, "bucket").create()
     (own,) = gateway_files(server.tree)
-    assert own.read_text().splitlines()[1] == "features: bucket-documents versions"
+    assert own.read_text().splitlines()[1] == "features: bucket-documents versions object-lock"
     # As a gateway of an older build has it, which runs.
     older = own.with_name("0" * 32)
     older.write_text("10.0.0.5:9000 (slipway 0.0.9, process 812 on gw1)\n")
