@@ -177,12 +177,14 @@ mod tests {
         assert_eq!(files(&tree), before, "a look writes nothing");
         assert!(!own.join("gateways").exists());
         assert_eq!(upgraded(&tree).unwrap(), looked);
-        let after = ["format = 2\nregion = \"r\"\n", "bucket-documents\nversions\n", word(), ""];
+        let after = ["format = 2\nregion = \"r\"\n", "bucket-documents\nobject-lock\nversions\n", word(), ""];
         assert_eq!(files(&tree), after);
         tree.load().unwrap();
         let again = upgraded(&tree).unwrap();
         assert!(
-            again.is_needless() && again.format == 2 && again.features == ["bucket-documents", "versions"]
+            again.is_needless()
+                && again.format == 2
+                && again.features == ["bucket-documents", "object-lock", "versions"]
         );
         assert_eq!(files(&tree), after);
         // Documents find the feature there.
@@ -205,7 +207,11 @@ mod tests {
             assert_eq!(next.is_needless(), at.ends_with("a feature is noted"), "{at}: {next:?}");
             assert_eq!(next.is_begun, at.ends_with("the format has its number"), "{at}");
             upgraded(tree).unwrap_or_else(|why| panic!("{at}: {why}"));
-            assert_eq!(files(tree), ["format = 2\n", "bucket-documents\nversions\n", word(), ""], "{at}");
+            assert_eq!(
+                files(tree),
+                ["format = 2\n", "bucket-documents\nobject-lock\nversions\n", word(), ""],
+                "{at}"
+            );
             assert_eq!(tree.documents(), Some(backend::Documents::new()), "{at}");
         };
         let steps = at_all_steps(|tree| tree.create(&[]).unwrap(), done, check);

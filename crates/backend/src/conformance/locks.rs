@@ -25,7 +25,7 @@ async fn enable(fixture: &Fixture, default: Option<DefaultRetention>) -> bool {
     let (name, expected) = (&fixture.bucket, &read.tag);
     let request = ChangeBucketRequest { name, expected, changes: &changes, owner: OwnerChange::Kept };
     match fixture.writer.change_bucket(&fixture.cx, request).await {
-        Err(BackendError::BucketUnsuitable(_)) => false,
+        Err(BackendError::NoVersionsHere(_)) => false,
         result => {
             result.unwrap();
             true
