@@ -371,8 +371,8 @@ pub(crate) const RIGHTS_DIRECTORIES_MAX: usize = 10_000;
 pub(crate) const LOCK_ENTRY_BYTES_MAX: usize = 4096;
 /// The longest file with the time of a tree's locks, in bytes.
 pub(crate) const CLOCK_FILE_BYTES_MAX: usize = 256;
-/// The longest jump ahead of the clock that object locks go by, in seconds: a lock may end that much
-/// too early. It lets a machine that was off for a night go on.
+/// The longest jump ahead of the clock that object locks go by, in seconds: a lock may end that
+/// much too early. It lets a machine that was off for a night go on.
 pub(crate) const CLOCK_JUMP_MAX_SECONDS: i64 = 24 * 3600;
 /// The seconds after which the time of a tree's locks is noted again.
 pub(crate) const CLOCK_NOTE_STEP_SECONDS: i64 = 60;

@@ -54,7 +54,7 @@ fn is_denied(result: &Result<()>, side: CopySide) -> bool {
 }
 
 /// The calls that act on an object. The others act only on uploads.
-const MEET_OBJECTS: [Call; 8] = [
+const MEET_OBJECTS: [Call; 10] = [
     Call::HeadObject,
     Call::GetObject,
     Call::PutObject,
@@ -63,6 +63,8 @@ const MEET_OBJECTS: [Call; 8] = [
     Call::CompleteUpload,
     Call::ObjectTags,
     Call::PutObjectTags,
+    Call::ObjectLock,
+    Call::PutObjectLock,
 ];
 
 #[tokio::test]
