@@ -219,12 +219,15 @@ impl Chain {
     pub fn believed(&self, bucket: &Bucket<'_>, said: Option<Version>) -> Result<Option<Version>, Fail> {
         let Some(version) = said else { return Ok(None) };
         let order = version.order;
-        for id in [Id::Order, Id::Null, version.id] {
+        let early = matches!(version.id, Id::Early(_)).then_some(version.id);
+        for id in [Id::Order, Id::Null].into_iter().chain(early) {
             if self.record(bucket, Entry::Version { order, id })?.is_some() {
                 return Ok(None);
             }
         }
-        let Id::Early(_) = version.id else { return Ok(said) };
+        if early.is_none() {
+            return Ok(said);
+        }
         let olds = self.olds().attempt("read the old versions of a key")?;
         Ok(said.filter(|version| olds.iter().all(|old| old.id != version.id)))
     }
