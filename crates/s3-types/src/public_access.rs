@@ -83,7 +83,7 @@ pub enum DefaultBlock {
     /// All switches are on.
     #[default]
     On,
-    /// No switch is on.
+    /// All switches are off.
     Off,
 }
 
