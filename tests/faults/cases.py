@@ -49,8 +49,8 @@ class Case:
     once: str | None = None
     # Done twice, it makes two: an upload, a version.
     adds: bool = False
-    # It may show before it is ended: the object is an old version, and its delete marker is one that
-    # nobody made (decision 0059).
+    # It may show before it is ended: the object is an old version, and its delete marker is one
+    # that nobody made (decision 0059).
     halfway: bool = False
     # What the request answers if it had been done already.
     again: tuple[int, ...] = (200, 204)
