@@ -12,6 +12,11 @@ from support.wire import poll
 REALM = "lab.example"
 SUFFIX = "dc=lab,dc=example"
 PORTS = (389, 636)
+# Debian's packages that samba only recommends, each by a file of its own that a domain cannot be made without.
+MODULES = {
+    "samba-dsdb-modules": "*/samba/ldb/samba_secrets.so",
+    "samba-vfs-modules": "*/samba/vfs/acl_xattr.so",
+}
 
 
 def unusable() -> str:
@@ -20,6 +25,8 @@ def unusable() -> str:
         return "only root may listen on LDAP's ports, which Samba does not let one choose"
     if not all(shutil.which(name) for name in ("samba", "samba-tool")):
         return "samba and samba-ad-provision are not installed"
+    if missing := [package for package, module in MODULES.items() if not list(Path("/usr/lib").glob(module))]:
+        return f"{' and '.join(missing)} are not installed"
     for port in PORTS:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return f"something else listens on port {port}"

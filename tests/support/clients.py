@@ -43,9 +43,7 @@ def boto3_client(
             }
         ),
     )
-    client.meta.events.register(
-        "after-call.s3", lambda parsed, **_: codes.saw(parsed.get("Error", {}).get("Code"))
-    )
+    codes.record_of(client)
     return client
 
 

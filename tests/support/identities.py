@@ -8,6 +8,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from support import codes
 from support.server import ACCESS_KEY, SECRET_KEY, Server, binary
 
 ROOT = (ACCESS_KEY, SECRET_KEY, None)
@@ -21,10 +22,10 @@ def master_key(folder: Path) -> Path:
 
 
 def client(server: Server, service: str, key: tuple = ROOT, **config):
-    """A client of a service that signs with a key: id, secret and token or none."""
+    """A client of a service that signs with a key: id, secret and token or none. Error codes of S3 are recorded."""
     access_key, secret_key, token = key
     retries = {"max_attempts": 0}
-    return boto3.client(
+    made = boto3.client(
         service,
         endpoint_url=server.endpoint,
         region_name="us-east-1",
@@ -33,6 +34,8 @@ def client(server: Server, service: str, key: tuple = ROOT, **config):
         aws_session_token=token,
         config=Config(retries=retries, s3={"addressing_style": "path"}, **config),
     )
+    codes.record_of(made)
+    return made
 
 
 def policy(*statements: dict) -> str:
