@@ -41,14 +41,14 @@ FOR_THE_SWEEP = {
     # The old object's companion, when a power cut might bring its name back, or when it could not
     # be read whether it is another's too.
     r"(delete|overwrite-of|overwrite-by)-big-record": r"\.slipway/overflow/\* \(of no object\)",
+    # A chain that was made, and into which no version came.
+    r"versioned-.*": r"\.slipway/versions/.*/ \(unmarked\)",
     # What was the bucket, with what could not be read of it.
     r"delete-(empty-)?bucket": r"\.slipway,deleting,.*",
 }
 # The same where the error was that something could not be read: a record beside its file, and a
 # note of it.
 UNREAD = r"\.slipway,records/.* \(of nothing\)|\.slipway/staging/\*"
-# Empty chains, and what was to become a version there: no sweep removes them yet.
-NOT_SWEPT = ".slipway/versions/"
 WRITES = {"pwrite64", "pwritev", "pwritev2"}
 
 
@@ -292,7 +292,6 @@ class Campaign:
             found = {name for name in found if not any(re.fullmatch(left, name) for left in designs)}
         wanted = {"old": self.old_shape, "new": self.new_shape}.get(now, self.old_shape | self.new_shape)
         extra, missing = sorted(found - wanted), sorted(wanted - found)
-        extra = [name for name in extra if not name.startswith(NOT_SWEPT)]
         if now == "between" or fault is not None or self.case.halfway:
             missing = []
         return ([f"left over: {extra}"] if extra else []) + ([f"missing: {missing}"] if missing else [])

@@ -4,7 +4,8 @@
 //! the current one was to have. Such a file is removed only if the key still has that current
 //! version, which shows that the exchange did not happen. Any other file whose record has a later
 //! order than its name is left to a person: another program may have put it in place while a
-//! gateway crashed.
+//! gateway crashed. A crash after the exchange leaves the delete marker that was the newest version
+//! under that name, and the sweep gives it its name among the old ones.
 
 use std::time::Duration;
 
@@ -60,6 +61,8 @@ struct Suspects {
     /// the current one was published.
     newest: [Option<Entry>; 2],
     nulls: Vec<(bool, Entry)>,
+    /// For the keys `a` and `a/`: whether the newest version is a delete marker, by its name.
+    markers: [bool; 2],
     staged: Vec<String>,
     is_empty: bool,
 }
@@ -103,7 +106,20 @@ fn sweep_directory(
             removed += usize::from(remove_leftover(bucket, path, &name)? == Removed::Done);
         }
     }
+    for of_directory in [false, true].into_iter().filter(|of| suspects.markers[usize::from(*of)]) {
+        settle_if_old(bucket, &directory, (path, of_directory), age)?;
+    }
     Ok(removed)
+}
+
+/// Settles the newest delete marker of a key that has a file: the PUT of that file was interrupted.
+fn settle_if_old(bucket: &Bucket<'_>, chain: &OwnedFd, of: (&str, bool), age: Duration) -> Result<()> {
+    let (path, of_directory) = of;
+    let Some(place) = place_of_chain(path, of_directory) else { return Ok(()) };
+    if is_older(chain, &name_of(of_directory, Entry::Deleted), age) && has_file(bucket, &place)? {
+        settle_marker(bucket, &place)?;
+    }
+    Ok(())
 }
 
 fn suspects(directory: &OwnedFd, mut directories: impl FnMut(&str)) -> Result<Suspects> {
@@ -122,7 +138,11 @@ fn suspects(directory: &OwnedFd, mut directories: impl FnMut(&str)) -> Result<Su
                 directories(text);
             } else if is_scattered(text) {
                 found.staged.push(text.to_owned());
-            } else if let Some((of_directory, entry @ Entry::Version { order, id })) = entry_of(text) {
+            } else if let Some((of_directory, entry)) = entry_of(text) {
+                let Entry::Version { order, id } = entry else {
+                    found.markers[usize::from(of_directory)] = true;
+                    return Ok(true);
+                };
                 if id == Id::Null {
                     found.nulls.push((of_directory, entry));
                     return Ok(true);

@@ -186,14 +186,23 @@ fn an_empty_chain_goes_with_what_is_above_it() {
 
 #[test]
 fn a_marker_beside_an_object_gets_its_name() {
-    let Some(scene) = Scene::with_versions() else { return };
-    scene.put_version("a", b"1");
-    let receipt = scene.delete_version("a", None);
-    fs::write(scene.path().join("a"), "2").unwrap();
-    expect(&scene, "a/.slipway,vdeleted", ProblemKind::MarkerUnsettled, true);
-    let named = format!(".slipway,v{}", receipt.version.unwrap().as_str());
-    assert!(names(&scene, "a").contains(&named));
-    assert_eq!(scene.get("a").unwrap(), b"2");
+    for by_sweep in [false, true] {
+        let Some(scene) = Scene::with_versions() else { return };
+        scene.put_version("a", b"1");
+        let receipt = scene.delete_version("a", None);
+        sweep_at(&scene, Duration::ZERO);
+        assert!(names(&scene, "a").contains(&".slipway,vdeleted".to_owned()), "it is the newest version");
+        fs::write(scene.path().join("a"), "2").unwrap();
+        sweep_at(&scene, HOUR);
+        if by_sweep {
+            sweep_at(&scene, Duration::ZERO);
+        } else {
+            expect(&scene, "a/.slipway,vdeleted", ProblemKind::MarkerUnsettled, true);
+        }
+        let named = format!(".slipway,v{}", receipt.version.unwrap().as_str());
+        assert!(names(&scene, "a").contains(&named));
+        assert_eq!(scene.get("a").unwrap(), b"2");
+    }
 }
 
 #[test]
