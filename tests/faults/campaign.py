@@ -43,6 +43,8 @@ FOR_THE_SWEEP = {
     r"(delete|overwrite-of|overwrite-by)-big-record": r"\.slipway/overflow/\* \(of no object\)",
     # A chain that was made, and into which no version came.
     r"versioned-.*": r"\.slipway/versions/.*/ \(unmarked\)",
+    # The name of a delete marker that is no longer the newest version.
+    r"versioned-put-over-marker": r"\.slipway/versions/.*/\.slipway,vdeleted",
     # What was the bucket, with what could not be read of it.
     r"delete-(empty-)?bucket": r"\.slipway,deleting,.*",
 }
