@@ -19,7 +19,7 @@ from support.server import KEYS
 from support.tools import run
 from support.wire import poll
 
-# For each kind of change; a run of this file alone may have more (0041: 1,000).
+# For each kind of change; a run of this file alone may have more (decision 0064: 1,000).
 ROUNDS = 6
 SECOND = 1.0
 ENV = {**KEYS, "SLIPWAY_MASTER_KEY": MASTER_KEY}

@@ -1,6 +1,6 @@
 """Access keys in entries of an LDAP directory (docs/IDENTITY.md): requests that they sign.
 
-The directory is OpenLDAP's slapd. What it says of a key counts for a second (decision 0041)."""
+The directory is OpenLDAP's slapd. What it says of a key counts for a second (decision 0067)."""
 
 import concurrent.futures
 import os

@@ -20,7 +20,7 @@ CONVERSION = "a file that becomes a directory is refused (501)"
 DELETED = (
     "a Complete that a crash interrupted is known to be done by its object alone, which was deleted since"
 )
-# What is not so with --impersonate, as decision 0044 says.
+# What is not so with --impersonate, as decisions 0044 and 0070 say.
 NOT_WITH_IMPERSONATE = {
     "file-becomes-directory": CONVERSION,
     "overwrite-file-in-directory": CONVERSION,

@@ -1,4 +1,4 @@
-//! Finds the master keys, with which secrets of users are encrypted (decision 0041).
+//! Finds the master keys, with which secrets of users are encrypted (decision 0065).
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 //! Documents of identities in a bucket of an S3 server: each is an object, and each write has a
-//! condition on the object's ETag (docs/decisions/0041-where-identities-are-kept.md).
+//! condition on the object's ETag (docs/decisions/0066-identities-in-vault-and-buckets.md).
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Everything for which identities need other servers: tokens of OpenID providers, and the fetching
 //! and keeping of providers' keys (docs/decisions/0042-session-tokens.md); people in an LDAP
 //! directory; and documents of identities in Vault and in buckets of S3 servers
-//! (docs/decisions/0041-where-identities-are-kept.md).
+//! (docs/decisions/0066-identities-in-vault-and-buckets.md).
 //!
 //! The crate knows neither accounts nor roles. The gateway asks it whether a provider has made a
 //! token, and who a person is in the directory; `iam` keeps bytes in its stores.

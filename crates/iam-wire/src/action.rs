@@ -65,7 +65,7 @@ pub enum Secrets {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// The action is performed if the wave (a group of actions that are implemented together,
-    /// decision 0043) with this number is implemented. Waves 1 to 5 are.
+    /// decision 0068) with this number is implemented. Waves 1 to 5 are.
     Wave(u8),
     /// The action is one of this server's own actions, and is performed.
     Ours,

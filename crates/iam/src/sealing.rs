@@ -1,5 +1,5 @@
 //! Master keys, and the sealing of secrets that are kept in documents
-//! (docs/decisions/0041-where-identities-are-kept.md).
+//! (docs/decisions/0065-master-keys.md).
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
 //! Looks at the store of identities twice a second, so that this gateway uses changes of other
-//! gateways within a second (decision 0041).
+//! gateways within a second (decision 0064).
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

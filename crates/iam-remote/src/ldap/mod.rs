@@ -1,5 +1,5 @@
 //! People of an LDAP directory, their passwords (search and bind) and access keys
-//! (docs/decisions/0041-where-identities-are-kept.md).
+//! (docs/decisions/0067-people-of-an-ldap-directory.md).
 
 mod attempts;
 mod complaints;

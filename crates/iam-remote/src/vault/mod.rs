@@ -1,5 +1,5 @@
 //! Documents of identities in a KV engine (version 2) of Vault or OpenBao: each is a secret, whose
-//! version is compared at each write (docs/decisions/0041-where-identities-are-kept.md).
+//! version is compared at each write (docs/decisions/0066-identities-in-vault-and-buckets.md).
 
 mod login;
 mod wire;

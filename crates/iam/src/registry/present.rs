@@ -141,7 +141,7 @@ impl Making {
 }
 
 /// The identities of a tree, in documents that several gateways change
-/// (docs/decisions/0041-where-identities-are-kept.md).
+/// (docs/decisions/0064-changes-of-identities-within-a-second.md).
 ///
 /// Each gateway has all of them in memory, as a [`Snapshot`]. The program calls [`Registry::look`]
 /// twice a second; a state older than [`FRESH`] answers no request.

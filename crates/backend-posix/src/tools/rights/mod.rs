@@ -1,5 +1,5 @@
 //! Asks what the kernel would answer to an action of S3 whose file calls were made as a user
-//! (decision 0044).
+//! (decision 0071).
 //!
 //! The kernel is asked as that user; its rules are not evaluated here, but for the sticky bit,
 //! `immutable`, and what a default access list makes of new directories: of these it can't be asked

@@ -1,5 +1,5 @@
 //! The kernel's half of `slipway policy explain`: what it would refuse to whom the principal is on
-//! the file system, if a gateway with `--impersonate` made the file calls (decision 0044).
+//! the file system, if a gateway with `--impersonate` made the file calls (decision 0071).
 
 use std::fmt::Write as _;
 use std::path::Path;
