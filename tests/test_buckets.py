@@ -272,7 +272,7 @@ class TestDelete:
             kept.parent.mkdir(parents=True, exist_ok=True)
             kept.symlink_to("nowhere") if kept.name == "link" else kept.write_text("x")
         except OSError as error:
-            pytest.skip(f"not to be had on this file system: {error}")
+            pytest.skip(f"not available on this file system: {error}")
         assert bucket.keys() == []
         refused = raw.delete(bucket.path())
         expect.error(refused, "BucketNotEmpty", re.compile("not objects"), BucketName=bucket.name)

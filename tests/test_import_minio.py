@@ -16,7 +16,7 @@ from support.tools import CHECKED, RECORD, md5, run, stat
 
 
 class TestImportFromMinio:
-    """The tree is made by the format that MinIO's "fs" backend had: there is no MinIO to be had for tests."""
+    """The tree is made by the format that MinIO's "fs" backend had: no MinIO is available to tests."""
 
     @staticmethod
     def file(

@@ -95,7 +95,7 @@ CANNED = {
 
 
 class TestMinio:
-    """There is no MinIO to be had for tests: archives are made by the format that its code has."""
+    """No MinIO is available to tests: archives are made by the format that its code has."""
 
     @pytest.fixture
     def buckets(self, served) -> Server:

@@ -5,7 +5,7 @@ requests of their own.
     .venv/bin/python tests/sdks/run.py [js js2 js2-sigv2 go java boto3 boto3-sigv2 minio-go minio-py rust]
 
 Each has a small program here. What that needs is installed below `target/sdks` by npm, go, mvn or cargo, as
-they are set up on the machine; the Python packages are the suite's own. An SDK that is not to be had is
+they are set up on the machine; the Python packages are the suite's own. An SDK that is not available is
 skipped, and says why. The server is `SLIPWAY_BINARY` or `target/debug/slipway`, on a tree and with keys of
 its own.
 

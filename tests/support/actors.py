@@ -524,7 +524,7 @@ class Person(Actor):
                     return
                 self._step(key, "create", start, Version(body, None, None))
                 return
-        raise AssertionError(f"no directory for {key!r} to be had")
+        raise AssertionError(f"no directory for {key!r} is available")
 
     def edit(self, key: str, body: bytes, append: bool) -> None:
         """Writes to a file where it is, which is not one step: no one else reads the key in this round."""

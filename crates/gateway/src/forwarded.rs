@@ -86,7 +86,7 @@ fn value(text: &[u8]) -> Option<(&str, &[u8])> {
     } else {
         text.split_at(text.iter().take_while(|byte| is_token(**byte) || b":[]".contains(byte)).count())
     };
-    // What is no text is a value all the same, of which nothing is to be had.
+    // A value that is not text is a value all the same, from which nothing can be read.
     Some((std::str::from_utf8(value).unwrap_or_default(), behind))
 }
 
