@@ -1,5 +1,5 @@
 //! Tokens of OpenID providers: JWTs, whose signatures the crate `jsonwebtoken` verifies with
-//! aws-lc-rs (docs/decisions/0042-session-tokens.md).
+//! aws-lc-rs (docs/decisions/0072-openid-tokens.md).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

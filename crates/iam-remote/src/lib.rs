@@ -1,5 +1,5 @@
 //! Everything for which identities need other servers: tokens of OpenID providers, and the fetching
-//! and keeping of providers' keys (docs/decisions/0042-session-tokens.md); people in an LDAP
+//! and keeping of providers' keys (docs/decisions/0072-openid-tokens.md); people in an LDAP
 //! directory; and documents of identities in Vault and in buckets of S3 servers
 //! (docs/decisions/0066-identities-in-vault-and-buckets.md).
 //!

@@ -3,7 +3,7 @@
 The suite empties each bucket with `x-amz-bypass-governance-retention`. Amazon S3 takes that header in buckets with
 Object Lock alone, and was recorded to answer 400 InvalidArgument in others (and has deleted nothing then). A bucket that
 answers so is emptied without the header.
-ListBuckets also shows buckets of other accounts if their policy allows to list them (decision 0040), and S3 only the
+ListBuckets also shows buckets of other accounts if their policy allows to list them (decision 0073), and S3 only the
 requester's own. Each client of the suite removes what it is shown; here it leaves what another account has.
 IAM deletes no user who is in a group. The suite deletes users before groups; here a user leaves its groups first.
 The tests themselves are left as they are.

@@ -1,5 +1,5 @@
 //! AssumeRoleWithLDAPIdentity, MinIO's action: sessions for those who know their password of the
-//! directory (docs/decisions/0042-session-tokens.md). Nobody signs for it.
+//! directory (docs/decisions/0067-people-of-an-ldap-directory.md). Nobody signs for it.
 
 use std::sync::Arc;
 

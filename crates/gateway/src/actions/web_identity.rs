@@ -1,5 +1,5 @@
 //! AssumeRoleWithWebIdentity: it issues sessions of roles to people for whom an OpenID provider
-//! vouches (docs/decisions/0042-session-tokens.md). The requests are not signed: the token is the
+//! vouches (docs/decisions/0072-openid-tokens.md). The requests are not signed: the token is the
 //! proof.
 
 use http::HeaderMap;

@@ -52,7 +52,7 @@ impl<'a> Handler<'a> for ListBuckets<'a> {
 }
 
 /// Returns one page of the buckets that a requester other than the server's root may see: those of
-/// its account, and those that it may list (docs/decisions/0040-accounts-and-users.md).
+/// its account, and those that it may list (docs/decisions/0073-buckets-belong-to-accounts.md).
 async fn shown(call: &Call<'_>, storage: &Authorized<'_>, query: ListBucketsQuery) -> Result<BucketPage> {
     let (mut page, mut looked_at) = (BucketPage::default(), 0);
     let wanted = query.max_buckets;
