@@ -145,7 +145,7 @@ impl PosixBackend {
         if let Some(rehash) =
             self.rehash.as_ref().filter(|_| whole && foreign::is_foreign(&read.attributes.etag))
         {
-            rehash.met(object.bucket, object.key.as_str(), read.attributes.size_bytes);
+            rehash.met(object.bucket, object.key, read.attributes.size_bytes);
         }
         Ok(read)
     }
@@ -446,7 +446,7 @@ impl Backend for PosixBackend {
         let (bucket, key, states) = (object.bucket.clone(), object.key.clone(), Arc::clone(&self.states));
         let create = move |store: &Store| {
             let keeps = states.versioning(&bucket)? == Versioning::Enabled;
-            upload::begin(store, &bucket, key.as_str(), &upload, keeps.then(early_id))
+            upload::begin(store, &bucket, &key, &upload, keeps.then(early_id))
         };
         self.run_in(object.bucket, self.who(cx)?, create).await
     }

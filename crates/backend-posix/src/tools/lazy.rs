@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use backend::{BackendError, Result};
 use kernel_calls::acting::begin_as_self;
 use rustix::fd::AsFd;
-use s3_types::BucketName;
+use s3_types::{BucketName, ObjectKey};
 
 use super::progress::Progress;
 use super::rehash::{Rehashed, rehash_file};
@@ -45,7 +45,7 @@ struct Notes {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct QueuedFile {
     bucket: BucketName,
-    key: String,
+    key: ObjectKey,
 }
 
 impl LazyRehash {
@@ -61,8 +61,8 @@ impl LazyRehash {
     }
 
     /// Notes that a foreign file was read. Never waits for the thread's work.
-    pub fn met(&self, bucket: &BucketName, key: &str, size_bytes: u64) {
-        let note = QueuedFile { bucket: bucket.clone(), key: key.to_owned() };
+    pub fn met(&self, bucket: &BucketName, key: &ObjectKey, size_bytes: u64) {
+        let note = QueuedFile { bucket: bucket.clone(), key: key.clone() };
         let mut notes = self.queue.lock();
         if notes.closed || notes.known.len() >= LAZY_QUEUE_LENGTH || !notes.known.insert(note.clone()) {
             return;
@@ -110,21 +110,25 @@ impl Queue {
 fn work(store: &Store, queue: &Queue) {
     while let Some(QueuedFile { bucket, key }) = queue.take() {
         match rehash(store, &bucket, &key) {
-            Ok(outcome) => tracing::debug!(%bucket, key, ?outcome, "a foreign file was rehashed"),
+            Ok(outcome) => {
+                tracing::debug!(%bucket, key = key.as_str(), ?outcome, "a foreign file was rehashed");
+            }
             Err(error @ BackendError::ReadOnly) => {
                 tracing::warn!(%error, "--rehash-on-read stops, since the file system became read-only: files that other programs wrote \
                     keep the ETags that they have now");
                 queue.close();
             }
-            Err(error) => tracing::debug!(%bucket, key, %error, "a foreign file was not rehashed"),
+            Err(error) => {
+                tracing::debug!(%bucket, key = key.as_str(), %error, "a foreign file was not rehashed");
+            }
         }
     }
 }
 
 /// Rehashes a file; `None` if it is gone, or is left alone.
-fn rehash(store: &Store, name_of_bucket: &BucketName, key: &str) -> Result<Option<Rehashed>> {
+fn rehash(store: &Store, name_of_bucket: &BucketName, key: &ObjectKey) -> Result<Option<Rehashed>> {
     let bucket = store.bucket(name_of_bucket)?;
-    let Some((directory, name)) = locate(&bucket, &KeyPath::of(key))? else { return Ok(None) };
+    let Some((directory, name)) = locate(&bucket, &KeyPath::of(key.as_str()))? else { return Ok(None) };
     let file = match resolve::content(&directory, &name) {
         Err(errno) if leads_nowhere(errno) => return Ok(None),
         result => result.op("open a file")?,
@@ -138,7 +142,7 @@ fn rehash(store: &Store, name_of_bucket: &BucketName, key: &str) -> Result<Optio
     if last_ns > settled_ns || theirs.is_some() {
         return Ok(None);
     }
-    rehash_file(&bucket, (&directory, &name), (name_of_bucket, key), false, &Progress::default())
+    rehash_file(&bucket, (&directory, &name), (name_of_bucket, key.as_str()), false, &Progress::default())
 }
 
 /// Finds the object's file; `None` if a symbolic link leads there.
@@ -164,8 +168,8 @@ fn locate(bucket: &Bucket<'_>, place: &KeyPath) -> Result<Option<(Directory, Str
 mod tests {
     use super::*;
 
-    fn name(note: &QueuedFile) -> String {
-        note.key.clone()
+    fn key(text: &str) -> ObjectKey {
+        ObjectKey::new(text).unwrap()
     }
 
     #[test]
@@ -173,14 +177,14 @@ mod tests {
         let queue = Arc::new(Queue::default());
         let lazy = LazyRehash { queue: Arc::clone(&queue) };
         let bucket = BucketName::new("bucket").unwrap();
-        lazy.met(&bucket, "large", LAZY_SMALL_BYTES + 1);
-        lazy.met(&bucket, "small", 1);
-        lazy.met(&bucket, "small", 1);
-        lazy.met(&bucket, "other", 1);
-        let order: Vec<_> = (0..3).map(|_| name(&queue.take().unwrap())).collect();
-        assert_eq!(order, ["small", "other", "large"]);
+        lazy.met(&bucket, &key("large"), LAZY_SMALL_BYTES + 1);
+        lazy.met(&bucket, &key("small"), 1);
+        lazy.met(&bucket, &key("small"), 1);
+        lazy.met(&bucket, &key("other"), 1);
+        let order: Vec<_> = (0..3).map(|_| queue.take().unwrap().key).collect();
+        assert_eq!(order, ["small", "other", "large"].map(key));
         for n in 0..LAZY_QUEUE_LENGTH + 10 {
-            lazy.met(&bucket, &n.to_string(), 1);
+            lazy.met(&bucket, &key(&n.to_string()), 1);
         }
         assert_eq!(queue.lock().small.len(), LAZY_QUEUE_LENGTH);
         drop(lazy);

@@ -28,7 +28,7 @@ use kernel_calls::acting::{acting_user, as_self, is_acting};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
-use s3_types::{BucketName, Condition, Timestamp, UploadId};
+use s3_types::{BucketName, Condition, ObjectKey, Timestamp, UploadId};
 
 use crate::base::options::{Durability, SweepOptions};
 use crate::base::unique;
@@ -60,7 +60,7 @@ pub(crate) use put::{CopyPart, copy_part};
 pub(crate) fn begin(
     store: &Store,
     bucket: &BucketName,
-    key: &str,
+    key: &ObjectKey,
     upload: &NewUpload,
     version_id: Option<u64>,
 ) -> Result<UploadReceipt> {
@@ -68,19 +68,20 @@ pub(crate) fn begin(
     if initiator.as_deref().is_some_and(|initiator| !initiator.fits()) {
         return Err(BackendError::TooLarge);
     }
-    allowed::check(store, bucket, &KeyPath::of(key))?;
+    let place = KeyPath::of(key.as_str());
+    allowed::check(store, bucket, &place)?;
     let now = file_info::now_ns();
     // The time comes first, so that ids sort by it.
     let id = format!("{now:016x}{:016x}{:016x}", unique::random(), unique::random());
     debug_assert_eq!(id.len(), ID_LENGTH);
     let record = UploadRecord {
-        key: Some(key.to_owned()),
+        key: Some(place.key.clone()),
         time_ns: Some(now),
         checksum: *checksum,
         metadata: metadata.clone(),
         attached: Attached::requested(tags.clone()),
         lock: *lock,
-        predecessor: find_predecessor(store, bucket, key)?,
+        predecessor: find_predecessor(store, bucket, &place)?,
         initiator: initiator.clone(),
         user: acting_user(),
         version_id,
@@ -111,13 +112,13 @@ pub(crate) fn begin(
 /// Creates an upload whose version gets its id when it is completed.
 #[cfg(test)]
 pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &NewUpload) -> Result<UploadId> {
-    begin(store, bucket, key, upload, None).map(|receipt| receipt.id)
+    begin(store, bucket, &ObjectKey::new(key).unwrap(), upload, None).map(|receipt| receipt.id)
 }
 
 /// Returns the object that a key has now, with which a conditional Complete compares the key's
 /// object later. `None` if it can't be read: then conditions are evaluated as for any other write.
-fn find_predecessor(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Predecessor>> {
-    let opened = match object::open(store, bucket, &KeyPath::of(key)) {
+fn find_predecessor(store: &Store, bucket: &BucketName, place: &KeyPath) -> Result<Option<Predecessor>> {
+    let opened = match object::open(store, bucket, place) {
         Ok(opened) => opened,
         Err(BackendError::NoSuchKey) => return Ok(Some(Predecessor::Nothing)),
         Err(error) if is_of_one(&error) => return Ok(None),
