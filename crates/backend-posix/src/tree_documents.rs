@@ -22,7 +22,7 @@ use backend::{BackendError, Result};
 use bytes::Bytes;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use s3_types::{ChecksumAlgorithm, Checksummer};
+use s3_types::{ChecksumAlgorithm, Checksummer, hex};
 
 use crate::base::options::Options;
 use crate::error::{Io, Op, storage_error};
@@ -56,7 +56,7 @@ impl DocumentTag {
 
     /// Makes the tag of a document with these bytes: SHA-256, in hexadecimal digits.
     pub fn of_bytes(bytes: &[u8]) -> Self {
-        Self(hex(Checksummer::of(ChecksumAlgorithm::Sha256, bytes).as_bytes()).into())
+        Self(hex::encode(Checksummer::of(ChecksumAlgorithm::Sha256, bytes).as_bytes()).into())
     }
 
     fn unreadable() -> Self {
@@ -67,14 +67,6 @@ impl DocumentTag {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut hex, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
 }
 
 /// A mark of all documents, which differs whenever a document has changed.

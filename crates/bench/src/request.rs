@@ -7,14 +7,13 @@ use aws_lc_rs::digest;
 use http::header::HOST;
 use http::{HeaderMap, HeaderValue, Method};
 use s3_client::Credentials;
-use s3_types::Timestamp;
+use s3_types::{Timestamp, hex};
 use s3_wire::auth::sign::Unsigned;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Wanted;
 use crate::endpoint::Endpoint;
 use crate::error::Result;
-use crate::units::hex;
 
 /// The time for which presigned requests are valid, in seconds: the longest that S3 allows.
 const EXPIRES_SECONDS: u32 = 7 * 24 * 3600;
@@ -107,7 +106,7 @@ impl Block {
             context.update(piece);
             length -= piece.len() as u64;
         }
-        hex(context.finish().as_ref())
+        hex::encode(context.finish().as_ref())
     }
 }
 
@@ -205,7 +204,7 @@ impl<'a> Signing<'a> {
         let refused = |e| format!("requests cannot be signed with these keys: {e}");
         let query = if self.payload == Payload::Signed && has_body {
             let digest = match &body {
-                Body::Text(text) => hex(digest::digest(&digest::SHA256, text).as_ref()),
+                Body::Text(text) => hex::encode(digest::digest(&digest::SHA256, text).as_ref()),
                 Body::Block(length) => self.digest(*length),
             };
             signer.sign_headers(&unsigned, &mut headers, &digest, self.time).map_err(refused)?;
@@ -283,6 +282,6 @@ mod tests {
         let block = Block::new();
         let sent: Vec<u8> = block.bytes().iter().chain(block.bytes()).take(BLOCK + 5).copied().collect();
         let digest = digest::digest(&digest::SHA256, &sent);
-        assert_eq!(block.sha256(BLOCK as u64 + 5), hex(digest.as_ref()));
+        assert_eq!(block.sha256(BLOCK as u64 + 5), hex::encode(digest.as_ref()));
     }
 }

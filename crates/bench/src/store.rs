@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::time::Duration;
 
+use s3_types::hex;
 use s3_types::limits::PARTS_MAX;
 use tokio::runtime::{Builder, Runtime};
 
@@ -16,7 +17,6 @@ use crate::load::work::Work;
 use crate::load::{self, Job, Load, Moment, Stop};
 use crate::plan::Plan;
 use crate::request::{Block, Body, Operation, Payload, Prepared, Signing, Subject};
-use crate::units::hex;
 use crate::xml;
 
 /// The number of requests at once while objects are made and removed.
@@ -55,7 +55,7 @@ impl<'a> Store<'a> {
         let mut random = [0; 6];
         rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
             .map_err(|e| e.to_string())?;
-        let unique = hex(&random);
+        let unique = hex::encode(&random);
         let name = format!("slipway-bench-{unique}");
         let runtime = Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
         let (bucket, prefix, own) = match &plan.bucket {

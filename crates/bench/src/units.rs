@@ -1,6 +1,5 @@
 //! Sizes, sweeps and mixes, in the form in which people write them and tables show them.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 /// The largest number of requests at once. Each takes a file descriptor here and one in the server.
@@ -177,14 +176,6 @@ impl Mix {
     pub(crate) fn total(self) -> u32 {
         self.get + self.put + self.head + self.delete + self.list
     }
-}
-
-/// Writes bytes in hex.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Returns a number as a float. The result is exact below 2^53, which no count here reaches.

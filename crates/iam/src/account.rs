@@ -1,7 +1,7 @@
 use std::fmt;
-use std::fmt::Write as _;
 
 use aws_lc_rs::digest::{SHA256, digest};
+use s3_types::hex;
 
 /// The number of digits of an account id.
 const DIGITS: usize = 12;
@@ -66,12 +66,7 @@ impl Account {
     /// has to be kept and all gateways know both (docs/decisions/0016-the-trees-account.md).
     pub fn new(id: AccountId) -> Self {
         let hash = digest(&SHA256, format!("slipway canonical user id {id}").as_bytes());
-        let canonical_id = hash.as_ref().iter().fold(String::new(), |mut hex, byte| {
-            // Writing to a string does not fail.
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        });
-        Self { id, canonical_id: canonical_id.into() }
+        Self { id, canonical_id: hex::encode(hash.as_ref()).into() }
     }
 
     /// Returns the account's id.

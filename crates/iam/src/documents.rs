@@ -1,11 +1,12 @@
 //! The interface of stores of documents: bytes by name, with compare-and-swap.
 
 use std::error::Error;
-use std::fmt::{self, Debug, Write as _};
+use std::fmt::{self, Debug};
 
 use async_trait::async_trait;
 use aws_lc_rs::digest::{SHA256, digest};
 use bytes::Bytes;
+use s3_types::hex;
 
 use crate::account::AccountId;
 
@@ -106,13 +107,7 @@ impl Tag {
     /// Makes a tag from a hash of the bytes, for stores that have no tags of their own. If a
     /// document gets the same bytes again, it has the same tag again.
     pub fn of_bytes(bytes: &[u8]) -> Self {
-        let hash = digest(&SHA256, bytes);
-        let hex = hash.as_ref().iter().fold(String::new(), |mut hex, byte| {
-            // Writing to a string does not fail.
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        });
-        Self(hex.into())
+        Self(hex::encode(digest(&SHA256, bytes).as_ref()).into())
     }
 
     /// Returns the tag as text.

@@ -1,6 +1,5 @@
 //! The client: it signs requests, sends them on connections of the pool, and returns the answers.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use aws_lc_rs::digest;
@@ -8,7 +7,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, InvalidHeaderValue, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Method};
-use s3_types::Timestamp;
+use s3_types::{Timestamp, hex};
 use s3_wire::auth::ChunkSigner;
 use s3_wire::auth::sign::Unsigned;
 
@@ -208,12 +207,14 @@ fn aws_chunked_before(other: Option<&HeaderValue>) -> Result<HeaderValue, Invali
 fn content_sha256(payload: &Payload, length: Option<u64>, bytes: Option<&Bytes>) -> Result<String, String> {
     Ok(match (payload, bytes) {
         (Payload::Unsigned, _) => UNSIGNED.to_owned(),
-        (Payload::Signed, Some(bytes)) => hex(digest::digest(&digest::SHA256, bytes).as_ref()),
-        (Payload::Signed, None) if length == Some(0) => hex(digest::digest(&digest::SHA256, &[]).as_ref()),
+        (Payload::Signed, Some(bytes)) => hex::encode(digest::digest(&digest::SHA256, bytes).as_ref()),
+        (Payload::Signed, None) if length == Some(0) => {
+            hex::encode(digest::digest(&digest::SHA256, &[]).as_ref())
+        }
         (Payload::Signed, None) => {
             return Err("the SHA-256 of a body that is not in memory is not known".to_owned());
         }
-        (Payload::Sha256(hash), _) => hex(hash),
+        (Payload::Sha256(hash), _) => hex::encode(hash),
         (Payload::AwsChunked { is_signed, trailer }, _) => {
             let signed = if *is_signed { "AWS4-HMAC-SHA256" } else { "UNSIGNED" };
             let trailer = if trailer.is_some() { "-TRAILER" } else { "" };
@@ -251,13 +252,4 @@ fn head(request: &Request, headers: &HeaderMap) -> Bytes {
     }
     head.extend_from_slice(b"\r\n");
     head.into()
-}
-
-/// Writes bytes as hexadecimal digits.
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -13,6 +13,7 @@ mod completed_part;
 mod conditions;
 mod digest;
 mod etag;
+pub mod hex;
 pub mod limits;
 mod metadata;
 mod names;

@@ -3,10 +3,8 @@
 //! It is text, a line for each fact, and ends with a checksum of what is above. What is not
 //! understood counts as a lock without an end.
 
-use std::fmt::Write as _;
-
 use s3_types::{
-    ChecksumAlgorithm, Checksummer, LockStrength, ObjectLock, Retention, RetentionMode, Timestamp,
+    ChecksumAlgorithm, Checksummer, LockStrength, ObjectLock, Retention, RetentionMode, Timestamp, hex,
 };
 
 use crate::fs::file_info::Stamp;
@@ -110,12 +108,7 @@ impl LockEntry {
 }
 
 fn checksum(text: &str) -> String {
-    let value = Checksummer::of(ChecksumAlgorithm::Crc64Nvme, text.as_bytes());
-    value.as_bytes().iter().fold(String::new(), |mut text, byte| {
-        // A string grows.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex::encode(Checksummer::of(ChecksumAlgorithm::Crc64Nvme, text.as_bytes()).as_bytes())
 }
 
 fn parse(text: &str) -> Option<LockEntry> {

@@ -1,6 +1,5 @@
 //! `slipway fsck`.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +10,7 @@ use backend_posix::tools::{
     FsckOptions as Checking, Problem, ProblemKind, ProblemState, Progress, Usage, accept_clock, fsck,
 };
 use clap::Args;
-use s3_types::BucketName;
+use s3_types::{BucketName, hex};
 use serde_json::json;
 
 use super::{Console, FOUND, Jobs, OK, shown, size};
@@ -209,13 +208,7 @@ fn as_json(problem: &Problem) -> String {
     });
     if problem.path.to_str().is_none() {
         // JSON has no other way to its bytes.
-        let bytes = problem.path.as_os_str().as_encoded_bytes();
-        let hex = bytes.iter().fold(String::new(), |mut hex, byte| {
-            // A string grows.
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        });
-        json["path_hex"] = hex.into();
+        json["path_hex"] = hex::encode(problem.path.as_os_str().as_encoded_bytes()).into();
     }
     json.to_string()
 }

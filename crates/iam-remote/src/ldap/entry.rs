@@ -1,10 +1,9 @@
 //! Reads an entry of the directory.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use ldap3::SearchEntry;
-use s3_types::{UnixAccount, UnixIdentity, UnixName};
+use s3_types::{UnixAccount, UnixIdentity, UnixName, hex};
 
 /// The bit of `userAccountControl` that disables an account.
 ///
@@ -86,17 +85,13 @@ impl Entry {
     /// Returns how sessions name the entry: its unique id, of whichever kind its directory has, and
     /// its DN.
     pub fn reference(&self) -> Box<str> {
-        let mut id = String::new();
-        if let Some(bytes) = self.bytes("objectGUID") {
-            for byte in bytes {
-                // Writing to a string does not fail.
-                let _ = write!(id, "{byte:02x}");
-            }
+        let id: String = if let Some(bytes) = self.bytes("objectGUID") {
+            hex::encode(bytes)
         } else {
             let names = ["entryUUID", "nsUniqueId", "ipaUniqueID"];
             let found = names.iter().find_map(|name| self.text(name)).unwrap_or("-");
-            id.extend(found.chars().filter(|c| !c.is_whitespace()));
-        }
+            found.chars().filter(|c| !c.is_whitespace()).collect()
+        };
         format!("{id} {}", self.dn()).into()
     }
 
