@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use memchr::memchr2;
+use s3_types::hex;
 
 /// The query parameters whose values are secret: with them a reader of the log could act as the
 /// client, or decrypt what the client encrypted. The last two are parameters of STS's actions,
@@ -36,11 +37,10 @@ pub fn misplaced_secret(text: &[u8]) -> Option<usize> {
     let mut name = Vec::with_capacity(text.len());
     let mut at = 0;
     while let Some(byte) = text.get(at) {
-        let hex =
-            |at: usize| char::from(*text.get(at)?).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        let encoded = (*byte == b'%').then(|| Some(hex(at + 1)? << 4 | hex(at + 2)?)).flatten();
+        let encoded = (*byte == b'%').then(|| hex::decode(text.get(at + 1..at + 3)?)).flatten();
         at += if encoded.is_some() { 3 } else { 1 };
-        let byte = encoded.unwrap_or(*byte).to_ascii_lowercase();
+        let [byte] = encoded.unwrap_or([*byte]);
+        let byte = byte.to_ascii_lowercase();
         let is_value = text.get(at).is_some_and(|_| !text[at..].starts_with(REDACTED));
         if byte == b'=' && is_value && SECRET.iter().any(|secret| name.ends_with(secret)) {
             return Some(at);

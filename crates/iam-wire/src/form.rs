@@ -1,6 +1,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use s3_types::hex;
+
 use crate::error::{QueryCode, QueryError};
 use crate::limits::{FORM_BYTES_MAX, PARAMETERS_MAX};
 
@@ -130,19 +132,15 @@ fn decode(raw: &[u8]) -> Result<Cow<'_, str>, QueryError> {
         decoded.push(match byte {
             b'+' => b' ',
             b'%' => {
-                let (digits, after) = rest.split_first_chunk::<2>().ok_or_else(bad_escape)?;
+                let (digits, after) = rest.split_at_checked(2).ok_or_else(bad_escape)?;
                 rest = after;
-                from_hex(*digits).ok_or_else(bad_escape)?
+                let [byte] = hex::decode(digits).ok_or_else(bad_escape)?;
+                byte
             }
             byte => *byte,
         });
     }
     String::from_utf8(decoded).map(Cow::Owned).map_err(|_| not_utf8())
-}
-
-fn from_hex([high, low]: [u8; 2]) -> Option<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    u8::try_from(digit(high)? << 4 | digit(low)?).ok()
 }
 
 fn bad_escape() -> QueryError {

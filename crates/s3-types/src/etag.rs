@@ -1,6 +1,7 @@
 use std::fmt::{self, Write as _};
 
 use crate::checksum::ChecksumValue;
+use crate::hex::decode;
 
 /// An entity tag, without its quotes.
 ///
@@ -53,8 +54,8 @@ impl ETag {
         let text = text.strip_prefix('"').and_then(|t| t.strip_suffix('"')).unwrap_or(text);
         let opaque = || Self::Opaque(text.into());
         match text.split_once('-') {
-            None => hex16(text).map_or_else(opaque, Self::Md5),
-            Some((hex, parts)) => match (hex16(hex), parts.parse()) {
+            None => decode(text.as_bytes()).map_or_else(opaque, Self::Md5),
+            Some((digits, parts)) => match (decode(digits.as_bytes()), parts.parse()) {
                 (Some(md5), Ok(parts)) if !parts_has_leading_zero(text) => Self::Multipart { md5, parts },
                 _ => opaque(),
             },
@@ -64,19 +65,6 @@ impl ETag {
 
 fn parts_has_leading_zero(text: &str) -> bool {
     text.split_once('-').is_some_and(|(_, n)| n.starts_with(['0', '+']))
-}
-
-fn hex16(text: &str) -> Option<[u8; 16]> {
-    let text = text.as_bytes();
-    if text.len() != 32 {
-        return None;
-    }
-    let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
-    let mut out = [0; 16];
-    for (byte, pair) in out.iter_mut().zip(text.chunks_exact(2)) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-    }
-    Some(out)
 }
 
 impl ETag {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr2};
+use s3_types::hex;
 
 use crate::error::{ErrorCode, Result};
 use crate::limits::QUERY_PARAMETERS_MAX;
@@ -93,18 +94,13 @@ fn decode(text: &str) -> Result<Cow<'_, str>> {
     decoded.extend_from_slice(pieces.next().unwrap_or_default().as_bytes());
     for piece in pieces {
         let piece = piece.as_bytes();
-        let byte = piece.split_first_chunk().and_then(|(digits, rest)| Some((from_hex(*digits)?, rest)));
+        let byte = piece.split_at_checked(2).and_then(|(digits, rest)| Some((hex::decode(digits)?, rest)));
         // A `%` without two digits stands for itself (WHATWG's URL standard, percent-decode).
-        let (byte, rest) = byte.unwrap_or((b'%', piece));
+        let ([byte], rest) = byte.unwrap_or(([b'%'], piece));
         decoded.push(byte);
         decoded.extend_from_slice(rest);
     }
     String::from_utf8(decoded).map(Cow::Owned).map_err(|_| ErrorCode::InvalidURI.into())
-}
-
-fn from_hex([high, low]: [u8; 2]) -> Option<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    u8::try_from(digit(high)? << 4 | digit(low)?).ok()
 }
 
 #[cfg(test)]

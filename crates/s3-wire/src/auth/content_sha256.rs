@@ -1,9 +1,9 @@
 //! The header `x-amz-content-sha256`, which says how a request's body is protected.
 
 use http::{HeaderMap, HeaderName};
+use s3_types::hex;
 
 use super::chunk::ChunkSigner;
-use super::encoding::unhex;
 use super::payload_mode::PayloadMode;
 use super::refusal::sigv4a_not_implemented;
 use super::request::SignedRequest;
@@ -34,7 +34,7 @@ impl ContentSha256 {
             STREAMING_SIGNED => Ok(Self::StreamingSigned { trailer: false }),
             STREAMING_SIGNED_TRAILER => Ok(Self::StreamingSigned { trailer: true }),
             STREAMING_ECDSA | STREAMING_ECDSA_TRAILER => Err(sigv4a_not_implemented()),
-            hash => unhex(hash.as_bytes()).map(Self::Hash).ok_or_else(|| invalid(hash)),
+            hash => hex::decode(hash.as_bytes()).map(Self::Hash).ok_or_else(|| invalid(hash)),
         }
     }
 

@@ -39,17 +39,6 @@ pub(crate) fn hex_str(hex: &Hex) -> &str {
     str::from_utf8(hex).unwrap_or_default()
 }
 
-/// Decodes 64 hex digits of either case; `None` for any other text.
-pub(crate) fn unhex(text: &[u8]) -> Option<[u8; 32]> {
-    let text: &Hex = text.try_into().ok()?;
-    let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
-    let mut out = [0; 32];
-    for (byte, pair) in out.iter_mut().zip(text.chunks_exact(2)) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-    }
-    Some(out)
-}
-
 /// Returns the bytes of `text` in hex, as S3's errors show them: `41 57 53`.
 pub(super) fn spaced_hex(text: &[u8]) -> String {
     let mut out = String::with_capacity(text.len() * 3);
@@ -96,13 +85,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hex_both_ways() {
+    fn hex_of_a_hash() {
         let bytes = sha256(b"");
         assert_eq!(hex_str(&hex(&bytes)), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-        assert_eq!(unhex(&hex(&bytes)), Some(bytes));
-        assert_eq!(unhex(hex_str(&hex(&bytes)).to_uppercase().as_bytes()), Some(bytes));
-        assert_eq!(unhex(&[b'g'; 64]), None);
-        assert_eq!(unhex(&[b'0'; 63]), None);
         assert_eq!(spaced_hex(b"AWS4"), "41 57 53 34");
     }
 
