@@ -1,7 +1,6 @@
 use http::HeaderMap;
 
-use super::range::number;
-use super::text::joined;
+use super::text::{joined, number};
 use crate::error::{ErrorCode, Result, S3Error};
 use crate::limits::LIST_ITEMS_MAX;
 

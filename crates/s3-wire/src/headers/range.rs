@@ -4,7 +4,7 @@ use http::HeaderMap;
 use s3_types::ByteRange;
 use s3_types::limits::PARTS_MAX;
 
-use super::text::{ascii, lossless};
+use super::text::lossless;
 use crate::error::{ErrorCode, Result, S3Error};
 use crate::query::Query;
 
@@ -95,11 +95,6 @@ pub fn part_number(query: &Query<'_>) -> Result<Option<u32>> {
             "Part number must be an integer between 1 and 10000, inclusive",
         )),
     }
-}
-
-/// Reads the number in a header; `None` if the header is missing or not a number.
-pub(super) fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
-    ascii(headers, name)?.parse().ok()
 }
 
 #[cfg(test)]

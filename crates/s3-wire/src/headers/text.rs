@@ -37,6 +37,11 @@ pub(super) fn ascii<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     first_value(headers, name)?.to_str().ok().map(str::trim)
 }
 
+/// Reads the number in a header; `None` if the header is missing or not a number.
+pub(super) fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
+    ascii(headers, name)?.parse().ok()
+}
+
 /// Returns the first value of `name`, trimmed, with any characters.
 pub(super) fn lossless<'h>(headers: &'h HeaderMap, name: &str) -> Option<Cow<'h, str>> {
     first_value(headers, name).map(trimmed)
