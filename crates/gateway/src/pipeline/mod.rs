@@ -62,7 +62,7 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
         Err(ErrorCode::ServiceUnavailable.into())
     } else if cx.place.is_some() {
         let settings = gateway.settings.load_full();
-        perform(gateway, &settings, &cx, &head, &mut body, &mut known).await
+        admit(gateway, &settings, &cx, &head, &mut body, &mut known).await
     } else {
         Err(ErrorCode::SlowDown.into())
     };
@@ -90,8 +90,9 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
     reply.map(|body| body.hold(InProgress::new(cx.id, phase, cx.place, report)))
 }
 
-/// Performs the request. Sets operation and requester in `known` as soon as they are clear.
-async fn perform<'h>(
+/// Finds what the request asks for, verifies the requester, and goes on to [`operate`]. Sets
+/// operation and requester in `known` as soon as they are clear.
+async fn admit<'h>(
     gateway: &Gateway,
     settings: &Settings,
     cx: &RequestContext,
