@@ -13,11 +13,11 @@ use backend::{
     AbortReceipt, AbortRequest, Backend, BackendError, BucketPage, BucketState, BucketTag, Capabilities,
     ChangeBucketRequest, Check, CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide,
     CreateBucketRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, Documents,
-    Freshness, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, LockReceipt,
-    LockRequest, Maintenance, ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ObjectTags, ObjectWriter,
-    Parsed, PartPage, PartReceipt, PartWriter, PutLockRequest, PutPartRequest, PutRequest, PutTagsRequest,
-    ReadRequest, ReadSelector, Result, Statistics, TagsReceipt, TagsRequest, UploadPage, UploadReceipt,
-    VersionLock, VersionPage, WriteReceipt, check_only_version, check_part_algorithm,
+    Freshness, ListBucketsQuery, ListPage, ListPartsQuery, ListPosition, ListQuery, LockReceipt, LockRequest,
+    Maintenance, ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ObjectTags, ObjectWriter, Parsed,
+    PartPage, PartReceipt, PartWriter, PutLockRequest, PutPartRequest, PutRequest, PutTagsRequest,
+    ReadRequest, ReadSelector, Result, Statistics, TagsReceipt, TagsRequest, UploadPage, UploadPosition,
+    UploadReceipt, VersionLock, VersionPage, WriteReceipt, check_only_version, check_part_algorithm,
 };
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
@@ -228,11 +228,11 @@ impl Backend for NullBackend {
         Err(BackendError::NoObjectLock)
     }
 
-    async fn list_objects(&self, _: &Context, _: &ListObjectsQuery<'_>) -> Result<ListPage> {
+    async fn list_objects(&self, _: &Context, _: &ListQuery<'_, ListPosition>) -> Result<ListPage> {
         Ok(ListPage::default())
     }
 
-    async fn list_versions(&self, _: &Context, _: &ListObjectsQuery<'_>) -> Result<VersionPage> {
+    async fn list_versions(&self, _: &Context, _: &ListQuery<'_, ListPosition>) -> Result<VersionPage> {
         Ok(VersionPage::default())
     }
 
@@ -267,7 +267,7 @@ impl Backend for NullBackend {
         Ok(PartPage::default())
     }
 
-    async fn list_uploads(&self, _: &Context, _: &ListUploadsQuery<'_>) -> Result<UploadPage> {
+    async fn list_uploads(&self, _: &Context, _: &ListQuery<'_, UploadPosition>) -> Result<UploadPage> {
         Ok(UploadPage::default())
     }
 

@@ -8,11 +8,11 @@ use backend::{
     AbortReceipt, AbortRequest, Backend, BackendError, BucketPage, BucketState, Capabilities,
     ChangeBucketRequest, Check, CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide,
     CreateBucketRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery,
-    ListItem, ListObjectsQuery, ListPage, ListPartsQuery, ListPosition, ListUploadsQuery, LockReceipt,
-    LockRequest, Maintenance, ObjectRead, ObjectRef, ObjectTags, ObjectWriter, PartPage, PartReceipt,
-    PartWriter, PutLockRequest, PutPartRequest, PutRequest, PutTagsRequest, ReadRequest, ReadSelector,
-    Result, Statistics, SweepReport, TagsReceipt, TagsRequest, UploadPage, UploadReceipt, VersionItem,
-    VersionLock, VersionPage, VersionRef, Versioning, WriteOptions, WriteReceipt, check_part_algorithm,
+    ListItem, ListPage, ListPartsQuery, ListPosition, ListQuery, LockReceipt, LockRequest, Maintenance,
+    ObjectRead, ObjectRef, ObjectTags, ObjectWriter, PartPage, PartReceipt, PartWriter, PutLockRequest,
+    PutPartRequest, PutRequest, PutTagsRequest, ReadRequest, ReadSelector, Result, Statistics, SweepReport,
+    TagsReceipt, TagsRequest, UploadPage, UploadPosition, UploadReceipt, VersionItem, VersionLock,
+    VersionPage, VersionRef, Versioning, WriteOptions, WriteReceipt, check_part_algorithm,
 };
 use bytes::Bytes;
 use rustix::fs::Access;
@@ -31,7 +31,7 @@ use crate::record::{Named, early_id};
 use crate::tree::closed::{ask, naming};
 use crate::tree::lock_time;
 use crate::tree::store::Store;
-use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
+use crate::upload::{Complete, CopyPart, PartTarget, UploadName};
 use crate::write::publish::{Rules, Target};
 use crate::{blocking, buckets, listing, object, upload, volumes};
 
@@ -148,17 +148,6 @@ impl PosixBackend {
             rehash.met(object.bucket, object.key, read.attributes.size_bytes);
         }
         Ok(read)
-    }
-}
-
-fn owned(query: &ListObjectsQuery<'_>) -> listing::Query {
-    let ListObjectsQuery { bucket, prefix, delimiter, start, max_items } = *query;
-    listing::Query {
-        bucket: bucket.clone(),
-        prefix: prefix.to_owned(),
-        delimiter: delimiter.map(str::to_owned),
-        start: start.cloned(),
-        max_items,
     }
 }
 
@@ -392,8 +381,8 @@ impl Backend for PosixBackend {
         Ok(LockReceipt { version: put.map_err(|error| missing(object, error))? })
     }
 
-    async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
-        let page = owned(query);
+    async fn list_objects(&self, cx: &Context, query: &ListQuery<'_, ListPosition>) -> Result<ListPage> {
+        let page = listing::Query::of(query);
         let bucket = page.bucket.clone();
         // A long one must not go on for a client that has left.
         let waiting = blocking::Waiting::default();
@@ -414,8 +403,9 @@ impl Backend for PosixBackend {
         self.run_in(&bucket, who, list).await
     }
 
-    async fn list_versions(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<VersionPage> {
-        let (caches, states, asked) = (Arc::clone(&self.caches), Arc::clone(&self.states), owned(query));
+    async fn list_versions(&self, cx: &Context, query: &ListQuery<'_, ListPosition>) -> Result<VersionPage> {
+        let (caches, states, asked) =
+            (Arc::clone(&self.caches), Arc::clone(&self.states), listing::Query::of(query));
         let bucket = asked.bucket.clone();
         let waiting = blocking::Waiting::default();
         let abandoned = waiting.abandoned();
@@ -514,18 +504,11 @@ impl Backend for PosixBackend {
         self.run_in(upload.object.bucket, self.who(cx)?, list).await
     }
 
-    async fn list_uploads(&self, cx: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage> {
-        let ListUploadsQuery { bucket, prefix, delimiter, start, max_items } = *query;
-        let query = UploadsQuery {
-            bucket: bucket.clone(),
-            prefix: prefix.to_owned(),
-            delimiter: delimiter.map(str::to_owned),
-            start: start.cloned(),
-            max_items,
-        };
-        let caches = Arc::clone(&self.caches);
-        let list = move |store: &Store| upload::list_uploads(store, &caches.uploads, &query);
-        self.run_in(bucket, self.who(cx)?, list).await
+    async fn list_uploads(&self, cx: &Context, query: &ListQuery<'_, UploadPosition>) -> Result<UploadPage> {
+        let asked = listing::Query::of(query);
+        let (bucket, caches) = (asked.bucket.clone(), Arc::clone(&self.caches));
+        let list = move |store: &Store| upload::list_uploads(store, &caches.uploads, &asked);
+        self.run_in(&bucket, self.who(cx)?, list).await
     }
 
     fn maintenance(self: Arc<Self>) -> Option<Arc<dyn Maintenance>> {

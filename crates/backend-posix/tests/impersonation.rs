@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use backend::{
     Backend, BackendError, Context, CopyRequest, CopySide, CopySource, CreateBucketRequest,
-    CreateUploadRequest, DeleteRequest, Documents, ListBucketsQuery, ListObjectsQuery, NewUpload, ObjectBody,
+    CreateUploadRequest, DeleteRequest, Documents, ListBucketsQuery, ListQuery, NewUpload, ObjectBody,
     ObjectRef, PutRequest, ReadRequest, ReadSelector, WriteOptions,
 };
 use backend_posix::{Options, PosixBackend};
@@ -137,8 +137,7 @@ impl Tree {
     }
 
     async fn list_below(&self, cx: &Context, prefix: &str) -> backend::Result<usize> {
-        let query =
-            ListObjectsQuery { bucket: &self.bucket, prefix, delimiter: None, start: None, max_items: 100 };
+        let query = ListQuery { bucket: &self.bucket, prefix, delimiter: None, start: None, max_items: 100 };
         self.backend.list_objects(cx, &query).await.map(|page| page.items.len())
     }
 }

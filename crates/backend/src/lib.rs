@@ -35,7 +35,7 @@ pub use chosen::check_part_algorithm;
 pub use context::Context;
 pub use documents::{DOCUMENTS_BYTES_MAX, DocumentChanges, DocumentKind, Documents};
 pub use error::{BackendError, BusyResource, Contention, CopySide, Result};
-pub use listing::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
+pub use listing::{ListItem, ListPage, ListPosition, ListQuery, ObjectSummary};
 pub use maintenance::{Maintenance, SweepReport};
 pub use metered::{Call, CallObserver, Metered};
 pub use object::{
@@ -53,9 +53,8 @@ pub use statistics::{CacheStatistics, Statistics, VolumeStatistics};
 pub use storage::Backend;
 pub use upload::{
     AbortReceipt, AbortRequest, ChosenChecksum, CompleteRequest, CompleteUpload, CopyPartRequest,
-    CreateUploadRequest, INITIATOR_BYTES_MAX, Initiator, ListPartsQuery, ListUploadsQuery, NewUpload,
-    PartPage, PartReceipt, PartSummary, PutPartRequest, UploadPage, UploadPosition, UploadReceipt, UploadRef,
-    UploadSummary,
+    CreateUploadRequest, INITIATOR_BYTES_MAX, Initiator, ListPartsQuery, NewUpload, PartPage, PartReceipt,
+    PartSummary, PutPartRequest, UploadPage, UploadPosition, UploadReceipt, UploadRef, UploadSummary,
 };
 pub use version::check_only_version;
 pub use versioning::{DeleteMarker, VersionItem, VersionPage, Versioning, VersionsLack};

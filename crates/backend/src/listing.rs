@@ -17,9 +17,9 @@ pub enum ListPosition {
     AfterPrefix(String),
 }
 
-/// A query for a page of keys.
+/// A query for a page of keys, versions or uploads. `P` is the type of the listing's positions.
 #[derive(Debug, Clone)]
-pub struct ListObjectsQuery<'a> {
+pub struct ListQuery<'a, P> {
     /// The bucket.
     pub bucket: &'a BucketName,
     /// The text that keys must start with; may be empty.
@@ -28,8 +28,8 @@ pub struct ListObjectsQuery<'a> {
     /// first delimiter become one common prefix. It is not empty.
     pub delimiter: Option<&'a str>,
     /// The position at which the listing begins.
-    pub start: Option<&'a ListPosition>,
-    /// The largest number of keys and common prefixes together, at least 1.
+    pub start: Option<&'a P>,
+    /// The largest number of entries and common prefixes together, at least 1.
     pub max_items: usize,
 }
 

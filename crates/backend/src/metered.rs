@@ -15,7 +15,7 @@ use crate::capabilities::Capabilities;
 use crate::context::Context;
 use crate::documents::DocumentKind;
 use crate::error::{BackendError, Result};
-use crate::listing::{ListObjectsQuery, ListPage};
+use crate::listing::{ListPage, ListPosition, ListQuery};
 use crate::maintenance::{Maintenance, SweepReport};
 use crate::object::{
     Copied, CopyRequest, DeleteReceipt, DeleteRequest, ObjectTags, PutRequest, PutTagsRequest, TagsReceipt,
@@ -27,7 +27,7 @@ use crate::statistics::Statistics;
 use crate::storage::Backend;
 use crate::upload::{
     AbortReceipt, AbortRequest, CompleteRequest, CopyPartRequest, CreateUploadRequest, ListPartsQuery,
-    ListUploadsQuery, PartPage, PartReceipt, PutPartRequest, UploadPage, UploadReceipt,
+    PartPage, PartReceipt, PutPartRequest, UploadPage, UploadPosition, UploadReceipt,
 };
 use crate::versioning::VersionPage;
 use crate::writer::{ObjectWriter, PartWriter};
@@ -340,11 +340,11 @@ impl<O: CallObserver> Backend for Metered<O> {
         time(&*self.observer, Call::PutObjectLock, self.inner.put_object_lock(cx, request)).await
     }
 
-    async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
+    async fn list_objects(&self, cx: &Context, query: &ListQuery<'_, ListPosition>) -> Result<ListPage> {
         time(&*self.observer, Call::ListObjects, self.inner.list_objects(cx, query)).await
     }
 
-    async fn list_versions(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<VersionPage> {
+    async fn list_versions(&self, cx: &Context, query: &ListQuery<'_, ListPosition>) -> Result<VersionPage> {
         time(&*self.observer, Call::ListVersions, self.inner.list_versions(cx, query)).await
     }
 
@@ -374,7 +374,7 @@ impl<O: CallObserver> Backend for Metered<O> {
         time(&*self.observer, Call::ListParts, self.inner.list_parts(cx, query)).await
     }
 
-    async fn list_uploads(&self, cx: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage> {
+    async fn list_uploads(&self, cx: &Context, query: &ListQuery<'_, UploadPosition>) -> Result<UploadPage> {
         time(&*self.observer, Call::ListUploads, self.inner.list_uploads(cx, query)).await
     }
 

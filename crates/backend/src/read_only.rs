@@ -9,7 +9,7 @@ use crate::capabilities::Capabilities;
 use crate::context::Context;
 use crate::documents::DocumentKind;
 use crate::error::{BackendError, Result};
-use crate::listing::{ListObjectsQuery, ListPage};
+use crate::listing::{ListPage, ListPosition, ListQuery};
 use crate::maintenance::Maintenance;
 use crate::object::{
     Copied, CopyRequest, DeleteReceipt, DeleteRequest, ObjectTags, PutRequest, PutTagsRequest, TagsReceipt,
@@ -21,7 +21,7 @@ use crate::statistics::Statistics;
 use crate::storage::Backend;
 use crate::upload::{
     AbortReceipt, AbortRequest, CompleteRequest, CopyPartRequest, CreateUploadRequest, ListPartsQuery,
-    ListUploadsQuery, PartPage, PartReceipt, PutPartRequest, UploadPage, UploadReceipt,
+    PartPage, PartReceipt, PutPartRequest, UploadPage, UploadPosition, UploadReceipt,
 };
 use crate::versioning::VersionPage;
 use crate::writer::{ObjectWriter, PartWriter};
@@ -114,11 +114,11 @@ impl Backend for ReadOnly {
         Err(BackendError::ReadOnly)
     }
 
-    async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
+    async fn list_objects(&self, cx: &Context, query: &ListQuery<'_, ListPosition>) -> Result<ListPage> {
         self.inner.list_objects(cx, query).await
     }
 
-    async fn list_versions(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<VersionPage> {
+    async fn list_versions(&self, cx: &Context, query: &ListQuery<'_, ListPosition>) -> Result<VersionPage> {
         self.inner.list_versions(cx, query).await
     }
 
@@ -146,7 +146,7 @@ impl Backend for ReadOnly {
         self.inner.list_parts(cx, query).await
     }
 
-    async fn list_uploads(&self, cx: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage> {
+    async fn list_uploads(&self, cx: &Context, query: &ListQuery<'_, UploadPosition>) -> Result<UploadPage> {
         self.inner.list_uploads(cx, query).await
     }
 

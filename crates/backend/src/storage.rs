@@ -9,7 +9,7 @@ use crate::capabilities::Capabilities;
 use crate::context::Context;
 use crate::documents::DocumentKind;
 use crate::error::Result;
-use crate::listing::{ListObjectsQuery, ListPage};
+use crate::listing::{ListPage, ListPosition, ListQuery};
 use crate::maintenance::Maintenance;
 use crate::object::{
     Copied, CopyRequest, DeleteReceipt, DeleteRequest, ObjectTags, PutRequest, PutTagsRequest, TagsReceipt,
@@ -20,7 +20,7 @@ use crate::read::{ObjectRead, ReadRequest};
 use crate::statistics::Statistics;
 use crate::upload::{
     AbortReceipt, AbortRequest, CompleteRequest, CopyPartRequest, CreateUploadRequest, ListPartsQuery,
-    ListUploadsQuery, PartPage, PartReceipt, PutPartRequest, UploadPage, UploadReceipt,
+    PartPage, PartReceipt, PutPartRequest, UploadPage, UploadPosition, UploadReceipt,
 };
 use crate::versioning::VersionPage;
 use crate::writer::{ObjectWriter, PartWriter};
@@ -115,11 +115,11 @@ pub trait Backend: Send + Sync + 'static {
     /// only be made stricter, unless the request may bypass it ([`crate::BackendError::Locked`]).
     async fn put_object_lock(&self, cx: &Context, request: PutLockRequest<'_>) -> Result<LockReceipt>;
     /// Returns one page of keys in the order of their bytes.
-    async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage>;
+    async fn list_objects(&self, cx: &Context, query: &ListQuery<'_, ListPosition>) -> Result<ListPage>;
     /// Returns one page of versions, in the order of the keys' bytes, and of one key from the
     /// newest to the oldest. It begins after a version if the query's start says so
     /// ([`crate::ListPosition::AfterVersion`]), which need not exist.
-    async fn list_versions(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<VersionPage>;
+    async fn list_versions(&self, cx: &Context, query: &ListQuery<'_, ListPosition>) -> Result<VersionPage>;
 
     /// Begins a multipart upload.
     async fn create_upload(&self, cx: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt>;
@@ -136,7 +136,7 @@ pub trait Backend: Send + Sync + 'static {
     /// Returns one page of parts, sorted by number.
     async fn list_parts(&self, cx: &Context, query: ListPartsQuery<'_>) -> Result<PartPage>;
     /// Returns one page of uploads in progress, sorted by key and then by time of creation.
-    async fn list_uploads(&self, cx: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage>;
+    async fn list_uploads(&self, cx: &Context, query: &ListQuery<'_, UploadPosition>) -> Result<UploadPage>;
 
     /// Returns the maintenance of the storage; `None` if it needs none.
     fn maintenance(self: Arc<Self>) -> Option<Arc<dyn Maintenance>>;

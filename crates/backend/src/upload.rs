@@ -1,8 +1,8 @@
 use std::ops::Range;
 
 use s3_types::{
-    BucketName, Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, CompletedPart, Conditions, ETag,
-    ObjectKey, ObjectLock, ObjectMetadata, Tags, Timestamp, UploadId, VersionId,
+    Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, CompletedPart, Conditions, ETag, ObjectKey,
+    ObjectLock, ObjectMetadata, Tags, Timestamp, UploadId, VersionId,
 };
 
 use crate::object::{CopySource, ObjectRef};
@@ -226,21 +226,6 @@ pub enum UploadPosition {
     },
     /// The position after all keys that start with this text.
     AfterPrefix(String),
-}
-
-/// A query for a page of uploads.
-#[derive(Debug, Clone)]
-pub struct ListUploadsQuery<'a> {
-    /// The bucket.
-    pub bucket: &'a BucketName,
-    /// The text that keys must start with; may be empty.
-    pub prefix: &'a str,
-    /// The delimiter, as in [`crate::ListObjectsQuery::delimiter`].
-    pub delimiter: Option<&'a str>,
-    /// The position at which the listing begins.
-    pub start: Option<&'a UploadPosition>,
-    /// The largest number of uploads and common prefixes together, at least 1.
-    pub max_items: usize,
 }
 
 /// An upload in a listing.

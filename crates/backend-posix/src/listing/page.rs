@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use backend::{ListItem, ListPage, ListPosition, Result};
+use backend::{ListItem, ListPage, ListPosition, ListQuery, Result};
 use s3_types::BucketName;
 
 use super::attributes::{ReadSummary, look_again, summaries};
@@ -16,14 +16,28 @@ use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::write::conversion;
 
-/// The same as [`backend::ListObjectsQuery`], with owned values.
+/// The same as [`ListQuery`], with owned values.
 #[derive(Debug, Clone)]
-pub(crate) struct Query {
+pub(crate) struct Query<P = ListPosition> {
     pub bucket: BucketName,
     pub prefix: String,
     pub delimiter: Option<String>,
-    pub start: Option<ListPosition>,
+    pub start: Option<P>,
     pub max_items: usize,
+}
+
+impl<P: Clone> Query<P> {
+    /// Copies a query.
+    pub fn of(query: &ListQuery<'_, P>) -> Self {
+        let ListQuery { bucket, prefix, delimiter, start, max_items } = *query;
+        Self {
+            bucket: bucket.clone(),
+            prefix: prefix.to_owned(),
+            delimiter: delimiter.map(str::to_owned),
+            start: start.cloned(),
+            max_items,
+        }
+    }
 }
 
 /// A page for which it must still be checked whether the objects that seemed to be gone exist.

@@ -5,7 +5,7 @@ use std::thread::sleep;
 use backend::{BackendError, PartPage, PartSummary, Result, UploadPage, UploadPosition};
 use kernel_calls::acting::{acting_user, as_self};
 use rustix::io::Errno;
-use s3_types::{BucketName, UploadId};
+use s3_types::UploadId;
 
 use super::in_progress::{Upload, UploadName, is_for};
 use super::index::{Bound, Indexed, UploadIndex, UploadIndexes, is_in_progress};
@@ -16,7 +16,7 @@ use crate::fs::reading::entries;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::uploads::{UPLOADS, is_id, part_name, part_number};
 use crate::limits::{PART_TRIES, PART_TRIES_STEP};
-use crate::listing::{after_all, common_prefix};
+use crate::listing::{Query, after_all, common_prefix};
 use crate::record::text_of;
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
@@ -72,22 +72,12 @@ fn page_of(store: &Store, upload: &Upload, after: u32, max_parts: usize) -> Resu
     Ok(page)
 }
 
-/// The same as [`backend::ListUploadsQuery`], with owned values.
-#[derive(Debug, Clone)]
-pub(crate) struct UploadsQuery {
-    pub bucket: BucketName,
-    pub prefix: String,
-    pub delimiter: Option<String>,
-    pub start: Option<UploadPosition>,
-    pub max_items: usize,
-}
-
 /// Returns one page of the uploads in progress: those of the user whose identity the thread has, or
 /// all.
 pub(crate) fn list_uploads(
     store: &Store,
     indexes: &UploadIndexes,
-    query: &UploadsQuery,
+    query: &Query<UploadPosition>,
 ) -> Result<UploadPage> {
     let bucket = store.bucket(&query.bucket)?;
     let user = acting_user();
@@ -97,7 +87,7 @@ pub(crate) fn list_uploads(
 fn list_in(
     bucket: &Bucket<'_>,
     indexes: &UploadIndexes,
-    query: &UploadsQuery,
+    query: &Query<UploadPosition>,
     user: Option<u32>,
 ) -> Result<UploadPage> {
     if let Some(UploadPosition::AfterUpload { key, id }) = &query.start {
@@ -134,7 +124,7 @@ fn check_marker(bucket: &Bucket<'_>, key: &str, id: &UploadId, user: Option<u32>
 /// has all uploads that the query asks for.
 fn fill(
     bucket: &Bucket<'_>,
-    query: &UploadsQuery,
+    query: &Query<UploadPosition>,
     index: &UploadIndex,
     user: Option<u32>,
     position: &mut Option<UploadPosition>,
@@ -185,7 +175,7 @@ fn in_progress(bucket: &Bucket<'_>, id: &UploadId) -> Result<bool> {
 }
 
 /// Returns the position after which a listing continues.
-fn bound(query: &UploadsQuery, position: Option<&UploadPosition>) -> Bound {
+fn bound(query: &Query<UploadPosition>, position: Option<&UploadPosition>) -> Bound {
     let first = (query.prefix.as_bytes().to_vec(), None);
     let position = match position {
         None => return first,
@@ -209,19 +199,18 @@ mod tests {
     use crate::layout::uploads::ID_LENGTH;
     use crate::testing::Scene;
 
-    fn query(scene: &Scene, prefix: &str, delimiter: Option<&str>, max_items: usize) -> UploadsQuery {
+    fn query(
+        scene: &Scene,
+        prefix: &str,
+        delimiter: Option<&str>,
+        max_items: usize,
+    ) -> Query<UploadPosition> {
         let delimiter = delimiter.map(str::to_owned);
-        UploadsQuery {
-            bucket: scene.name.clone(),
-            prefix: prefix.to_owned(),
-            delimiter,
-            start: None,
-            max_items,
-        }
+        Query { bucket: scene.name.clone(), prefix: prefix.to_owned(), delimiter, start: None, max_items }
     }
 
     /// All (key, id) pairs and prefixes, page by page.
-    fn list(scene: &Scene, mut query: UploadsQuery) -> (Vec<(String, String)>, Vec<String>) {
+    fn list(scene: &Scene, mut query: Query<UploadPosition>) -> (Vec<(String, String)>, Vec<String>) {
         let (mut uploads, mut prefixes) = (Vec::new(), Vec::new());
         loop {
             let page = list_uploads(&scene.store, &scene.caches.uploads, &query).unwrap();

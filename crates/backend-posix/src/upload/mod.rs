@@ -50,7 +50,7 @@ pub(crate) use assembly::holds;
 pub(crate) use complete::{Complete, complete};
 pub(crate) use in_progress::{Upload, UploadName};
 pub(crate) use index::UploadIndexes;
-pub(crate) use list::{UploadsQuery, list_parts, list_uploads};
+pub(crate) use list::{list_parts, list_uploads};
 pub(crate) use own_assemblies::OwnAssemblies;
 pub(crate) use part::PartTarget;
 pub(crate) use put::{CopyPart, copy_part};

@@ -9,11 +9,11 @@ use backend::conformance::Subject;
 use backend::{
     AbortReceipt, AbortRequest, Backend, BackendError, BucketPage, BucketState, Capabilities,
     ChangeBucketRequest, CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CreateBucketRequest,
-    CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery, ListObjectsQuery,
-    ListPage, ListPartsQuery, ListUploadsQuery, LockReceipt, LockRequest, Maintenance, ObjectRead, ObjectRef,
+    CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery, ListPage,
+    ListPartsQuery, ListPosition, ListQuery, LockReceipt, LockRequest, Maintenance, ObjectRead, ObjectRef,
     ObjectTags, ObjectWriter, PartPage, PartReceipt, PartWriter, PutLockRequest, PutPartRequest, PutRequest,
-    PutTagsRequest, ReadRequest, Result, Statistics, TagsReceipt, TagsRequest, UploadPage, UploadReceipt,
-    UploadRef, VersionLock, VersionPage, WriteReceipt,
+    PutTagsRequest, ReadRequest, Result, Statistics, TagsReceipt, TagsRequest, UploadPage, UploadPosition,
+    UploadReceipt, UploadRef, VersionLock, VersionPage, WriteReceipt,
 };
 use bytes::Bytes;
 use rustix::mount::{UnmountFlags, unmount};
@@ -47,7 +47,7 @@ fn holds_files(directory: &Path) -> bool {
 impl OwnDevices {
     /// Aborts the uploads of a bucket. False if there are none.
     async fn abort_uploads(&self, cx: &Context, bucket: &BucketName) -> bool {
-        let query = ListUploadsQuery { bucket, prefix: "", delimiter: None, start: None, max_items: 1000 };
+        let query = ListQuery { bucket, prefix: "", delimiter: None, start: None, max_items: 1000 };
         let page = self.inner.list_uploads(cx, &query).await.unwrap();
         for found in &page.uploads {
             let object = ObjectRef::current(bucket, &found.key);
@@ -111,8 +111,7 @@ impl Backend for OwnDevices {
         match self.inner.delete_bucket(cx, bucket).await {
             // A mount point is its administrator's, who would look at what is in it.
             Err(BackendError::BucketMounted) => {
-                let query =
-                    ListObjectsQuery { bucket, prefix: "", delimiter: None, start: None, max_items: 1 };
+                let query = ListQuery { bucket, prefix: "", delimiter: None, start: None, max_items: 1 };
                 if !self.inner.list_objects(cx, &query).await?.items.is_empty() {
                     return Err(BackendError::BucketNotEmpty);
                 }
@@ -170,11 +169,11 @@ impl Backend for OwnDevices {
         self.inner.put_object_lock(cx, request).await
     }
 
-    async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
+    async fn list_objects(&self, cx: &Context, query: &ListQuery<'_, ListPosition>) -> Result<ListPage> {
         self.inner.list_objects(cx, query).await
     }
 
-    async fn list_versions(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<VersionPage> {
+    async fn list_versions(&self, cx: &Context, query: &ListQuery<'_, ListPosition>) -> Result<VersionPage> {
         self.inner.list_versions(cx, query).await
     }
 
@@ -202,7 +201,7 @@ impl Backend for OwnDevices {
         self.inner.list_parts(cx, query).await
     }
 
-    async fn list_uploads(&self, cx: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage> {
+    async fn list_uploads(&self, cx: &Context, query: &ListQuery<'_, UploadPosition>) -> Result<UploadPage> {
         self.inner.list_uploads(cx, query).await
     }
 

@@ -10,9 +10,9 @@ use s3_types::{
 };
 
 use crate::{
-    Backend, BackendError, Context, CopySide, CreateBucketRequest, DeleteRequest, ListItem, ListObjectsQuery,
-    ListPage, ListPosition, ObjectBody, ObjectRead, ObjectRef, PutRequest, ReadRequest, ReadSelector, Result,
-    WriteOptions, WriteReceipt,
+    Backend, BackendError, Context, CopySide, CreateBucketRequest, DeleteRequest, ListItem, ListPage,
+    ListPosition, ListQuery, ObjectBody, ObjectRead, ObjectRef, PutRequest, ReadRequest, ReadSelector,
+    Result, WriteOptions, WriteReceipt,
 };
 
 /// The storage under test: a view that writes and one that reads, which may be the same.
@@ -191,7 +191,7 @@ impl Fixture {
         start: Option<&ListPosition>,
         max_items: usize,
     ) -> ListPage {
-        let query = ListObjectsQuery { bucket: &self.bucket, prefix, delimiter, start, max_items };
+        let query = ListQuery { bucket: &self.bucket, prefix, delimiter, start, max_items };
         self.reader.list_objects(&self.cx, &query).await.unwrap()
     }
 

@@ -11,7 +11,7 @@ use super::fixture::{
 };
 use crate::{
     AbortRequest, BackendError, ChosenChecksum, CompleteRequest, CompleteUpload, Copied, CopyPartRequest,
-    CopySource, CreateUploadRequest, Initiator, ListPartsQuery, ListUploadsQuery, NewUpload, PutPartRequest,
+    CopySource, CreateUploadRequest, Initiator, ListPartsQuery, ListQuery, NewUpload, PutPartRequest,
     ReadSelector, Result, UploadPage, UploadPosition, UploadRef, WriteReceipt,
 };
 
@@ -71,7 +71,7 @@ impl<'f> Upload<'f> {
         let (cx, reader) = (&self.fixture.cx, &self.fixture.reader);
         let parts = ListPartsQuery { upload: self.name(), after: 0, max_parts: 1 };
         let bucket = &self.fixture.bucket;
-        let uploads = ListUploadsQuery { bucket, prefix: "", delimiter: None, start: None, max_items: 10 };
+        let uploads = ListQuery { bucket, prefix: "", delimiter: None, start: None, max_items: 10 };
         let page = reader.list_uploads(cx, &uploads).await.unwrap();
         let of_uploads = page.uploads.into_iter().map(|upload| upload.initiator);
         (reader.list_parts(cx, parts).await.unwrap().initiator, of_uploads.collect())
@@ -405,7 +405,7 @@ pub async fn upload_listing(subject: &Subject) {
         uploads.push(Upload::new(&fixture, name, NewUpload::default()).await);
     }
     let list = async |prefix: &str, delimiter: Option<&str>, start: Option<&UploadPosition>, max_items| {
-        let query = ListUploadsQuery { bucket: &fixture.bucket, prefix, delimiter, start, max_items };
+        let query = ListQuery { bucket: &fixture.bucket, prefix, delimiter, start, max_items };
         subject.reader.list_uploads(&fixture.cx, &query).await.unwrap()
     };
     let ids = |page: &UploadPage| page.uploads.iter().map(|upload| upload.id.clone()).collect::<Vec<_>>();
@@ -426,7 +426,7 @@ pub async fn upload_listing(subject: &Subject) {
     assert_eq!(ids(&list("", None, Some(&after("b", id(2))), 9).await), [id(4), id(5)]);
     for (key, marker) in [("a/1", id(0)), ("b", id(5)), ("b", UploadId::new("no-id-of-ours").unwrap())] {
         let start = after(key, marker);
-        let query = ListUploadsQuery {
+        let query = ListQuery {
             bucket: &fixture.bucket,
             prefix: "",
             delimiter: None,
@@ -486,7 +486,7 @@ pub async fn strange_upload_ids(subject: &Subject) {
         missing(subject.writer.abort_upload(cx, AbortRequest { upload, if_initiated: None }).await.map(drop));
         let start = UploadPosition::AfterUpload { key: "a".to_owned(), id: strange.id.clone() };
         let (bucket, start) = (&fixture.bucket, Some(&start));
-        let query = ListUploadsQuery { bucket, prefix: "", delimiter: None, start, max_items: 1 };
+        let query = ListQuery { bucket, prefix: "", delimiter: None, start, max_items: 1 };
         let listed = subject.reader.list_uploads(cx, &query).await;
         assert!(matches!(listed, Err(BackendError::InvalidUploadMarker)), "{listed:?}");
     }

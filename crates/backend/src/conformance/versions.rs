@@ -5,8 +5,8 @@ use s3_types::{Conditions, ObjectLock, VersionId};
 use super::fixture::{Fixture, Subject, collect, key};
 use crate::{
     BackendError, ChangeBucketRequest, CopyRequest, CopySource, DeleteReceipt, DeleteRequest,
-    DocumentChanges, DocumentKind, ListObjectsQuery, ListPosition, OwnerChange, ReadRequest, ReadSelector,
-    Result, VersionItem, Versioning,
+    DocumentChanges, DocumentKind, ListPosition, ListQuery, OwnerChange, ReadRequest, ReadSelector, Result,
+    VersionItem, Versioning,
 };
 
 /// Makes a bucket keep versions; false if the storage cannot keep any.
@@ -50,8 +50,7 @@ async fn list(fixture: &Fixture, max_items: usize) -> Vec<(String, VersionId, bo
     let (mut found, mut start) = (Vec::new(), None::<ListPosition>);
     loop {
         let bucket = &fixture.bucket;
-        let query =
-            ListObjectsQuery { bucket, prefix: "", delimiter: None, start: start.as_ref(), max_items };
+        let query = ListQuery { bucket, prefix: "", delimiter: None, start: start.as_ref(), max_items };
         let page = fixture.reader.list_versions(&fixture.cx, &query).await.unwrap();
         found.extend(page.items.into_iter().map(|item| match item {
             VersionItem::Object { object, is_latest } => {

@@ -5,10 +5,11 @@ use backend::{
     AbortReceipt, AbortRequest, Backend, BackendError, BucketPage, BucketTag, ChangeBucketRequest,
     CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide, CopySource,
     CreateBucketRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentChanges, DocumentKind,
-    ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, LockChange, LockReceipt,
+    ListBucketsQuery, ListPage, ListPartsQuery, ListPosition, ListQuery, LockChange, LockReceipt,
     LockRequest, ObjectRead, ObjectRef, ObjectTags, ObjectWriter, OwnerChange, PartPage, PartReceipt,
     PartWriter, PutLockRequest, PutPartRequest, PutRequest, PutTagsRequest, ReadRequest, Result, TagsReceipt,
-    TagsRequest, UploadPage, UploadReceipt, VersionLock, VersionPage, VersionRef, WriteReceipt,
+    TagsRequest, UploadPage, UploadPosition, UploadReceipt, VersionLock, VersionPage, VersionRef,
+    WriteReceipt,
 };
 use bytes::Bytes;
 use iam::{Decision, Resource, Values};
@@ -133,13 +134,13 @@ impl<'a> Authorized<'a> {
     }
 
     /// `s3:ListBucket`: returns one page of keys.
-    pub async fn list_objects(&self, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
+    pub async fn list_objects(&self, query: &ListQuery<'_, ListPosition>) -> Result<ListPage> {
         self.require(S3Action::ListBucket, of_bucket(query.bucket))?;
         self.backend.list_objects(self.cx, query).await
     }
 
     /// `s3:ListBucketVersions`: returns one page of versions.
-    pub async fn list_versions(&self, query: &ListObjectsQuery<'_>) -> Result<VersionPage> {
+    pub async fn list_versions(&self, query: &ListQuery<'_, ListPosition>) -> Result<VersionPage> {
         self.require(S3Action::ListBucketVersions, of_bucket(query.bucket))?;
         self.backend.list_versions(self.cx, query).await
     }
@@ -337,7 +338,7 @@ impl<'a> Authorized<'a> {
     }
 
     /// `s3:ListBucketMultipartUploads`: returns one page of uploads.
-    pub async fn list_uploads(&self, query: &ListUploadsQuery<'_>) -> Result<UploadPage> {
+    pub async fn list_uploads(&self, query: &ListQuery<'_, UploadPosition>) -> Result<UploadPage> {
         self.require(S3Action::ListBucketMultipartUploads, of_bucket(query.bucket))?;
         self.backend.list_uploads(self.cx, query).await
     }

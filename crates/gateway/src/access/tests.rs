@@ -10,10 +10,10 @@ use std::time::Duration;
 use backend::{
     AbortRequest, Backend, BackendError, BucketTag, Call, CallObserver, CompleteRequest, CompleteUpload,
     Context, CopyPartRequest, CopyRequest, CopySource, CreateBucketRequest, CreateUploadRequest,
-    DeleteMarker, DeleteRequest, DocumentChanges, DocumentKind, ListBucketsQuery, ListObjectsQuery,
-    ListPartsQuery, ListUploadsQuery, LockChange, LockRequest, Metered, NewUpload, ObjectRef, PutLockRequest,
-    PutPartRequest, PutRequest, PutTagsRequest, ReadRequest, ReadSelector, Result, TagsRequest,
-    UploadReceipt, UploadRef, WriteOptions, WriteReceipt,
+    DeleteMarker, DeleteRequest, DocumentChanges, DocumentKind, ListBucketsQuery, ListPartsQuery, ListQuery,
+    LockChange, LockRequest, Metered, NewUpload, ObjectRef, PutLockRequest, PutPartRequest, PutRequest,
+    PutTagsRequest, ReadRequest, ReadSelector, Result, TagsRequest, UploadReceipt, UploadRef, WriteOptions,
+    WriteReceipt,
 };
 use backend_null::NullBackend;
 use backend_posix::{Options, PosixBackend};
@@ -234,8 +234,7 @@ const USES: [(S3Action, usize, Call, Use); 35] = [
     }),
     (S3Action::ListBucket, BUCKET, Call::ListObjects, |s, a, _| list_objects(s, a)),
     (S3Action::ListBucketVersions, BUCKET, Call::ListVersions, |s, a, _| {
-        let query =
-            ListObjectsQuery { bucket: &s.bucket, prefix: "", delimiter: None, start: None, max_items: 1 };
+        let query = ListQuery { bucket: &s.bucket, prefix: "", delimiter: None, start: None, max_items: 1 };
         async move { a.list_versions(&query).await.map(drop) }.boxed()
     }),
     (S3Action::GetObject, OBJECT, Call::HeadObject, |s, a, _| {
@@ -337,7 +336,7 @@ const USES: [(S3Action, usize, Call, Use); 35] = [
     }),
     (S3Action::ListBucketMultipartUploads, BUCKET, Call::ListUploads, |s, a, _| {
         let bucket = &s.bucket;
-        let query = ListUploadsQuery { bucket, prefix: "", delimiter: None, start: None, max_items: 1 };
+        let query = ListQuery { bucket, prefix: "", delimiter: None, start: None, max_items: 1 };
         async move { a.list_uploads(&query).await.map(drop) }.boxed()
     }),
     (S3Action::PutObject, OTHER, Call::CopyObject, |s, a, source| {
@@ -361,7 +360,7 @@ fn change<'a>(s: &'a Scene, a: &'a Authorized<'a>, action: S3Action) -> BoxFutur
 
 fn list_objects<'a>(s: &'a Scene, a: &'a Authorized<'a>) -> BoxFuture<'a, Result<()>> {
     let bucket = &s.bucket;
-    let query = ListObjectsQuery { bucket, prefix: "", delimiter: None, start: None, max_items: 1 };
+    let query = ListQuery { bucket, prefix: "", delimiter: None, start: None, max_items: 1 };
     async move { a.list_objects(&query).await.map(drop) }.boxed()
 }
 

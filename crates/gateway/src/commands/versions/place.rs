@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use backend::{Backend as _, Context, ListObjectsQuery, VersionItem};
+use backend::{Backend as _, Context, ListQuery, VersionItem};
 use backend_posix::PosixBackend;
 use backend_posix::tools::refuse_part_of_tree;
 use clap::Args;
@@ -48,7 +48,7 @@ pub(super) async fn each_version(
 ) -> backend::Result<()> {
     let mut start = None;
     loop {
-        let query = ListObjectsQuery {
+        let query = ListQuery {
             bucket: &place.bucket,
             prefix: &place.prefix,
             delimiter: None,

@@ -1,4 +1,4 @@
-use backend::{ListItem, ListObjectsQuery, ListPage, ListPosition};
+use backend::{ListItem, ListPage, ListPosition, ListQuery};
 use iam::ConditionKey;
 use policy::Value;
 use s3_wire::Result;
@@ -96,7 +96,7 @@ pub async fn page(
         call.require_bucket().await?;
         return Ok(ListPage::default());
     }
-    let query = ListObjectsQuery { bucket, prefix, delimiter, start: start.as_ref(), max_items };
+    let query = ListQuery { bucket, prefix, delimiter, start: start.as_ref(), max_items };
     storage.list_objects(&query).await.map_err(call.failed())
 }
 

@@ -1,4 +1,4 @@
-use backend::{BackendError, ListObjectsQuery, ListPosition, VersionItem, VersionPage};
+use backend::{BackendError, ListPosition, ListQuery, VersionItem, VersionPage};
 use iam::ConditionKey;
 use policy::Value;
 use s3_types::VersionId;
@@ -71,7 +71,7 @@ async fn page(
     }
     let start = start_at(asked);
     let (prefix, delimiter) = (asked.prefix, asked.grouping());
-    let query = ListObjectsQuery { bucket, prefix, delimiter, start: start.as_ref(), max_items };
+    let query = ListQuery { bucket, prefix, delimiter, start: start.as_ref(), max_items };
     storage.list_versions(&query).await.map_err(|error| match error {
         BackendError::InvalidVersionId(id) => invalid_version_marker(id.as_str()),
         error => call.fail(error),

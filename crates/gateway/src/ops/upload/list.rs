@@ -1,4 +1,4 @@
-use backend::{BackendError, Initiator, ListUploadsQuery, UploadPage, UploadPosition};
+use backend::{BackendError, Initiator, ListQuery, UploadPage, UploadPosition};
 use iam::ROOT_NAME;
 use s3_types::UploadId;
 use s3_wire::Result;
@@ -27,7 +27,7 @@ impl<'a> Handler<'a> for ListMultipartUploads<'a> {
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let (bucket, Self { asked, start }) = (call.bucket()?, self);
         let failed = call.failed();
-        let query = ListUploadsQuery {
+        let query = ListQuery {
             bucket,
             prefix: asked.prefix,
             delimiter: asked.delimiter,
