@@ -1,6 +1,7 @@
 //! The rules for comments that a machine can check (CONTRIBUTING.md). They are at most 100 columns
 //! wide; code may be wider, and so may a table or what is laid out as code in them. And a doc
-//! comment that is a sentence begins with a verb or with the thing that it is about.
+//! comment that is a sentence begins with a verb or with the thing that it is about. Some phrases
+//! are left out of all comments (docs/GLOSSARY.md, "How we write").
 
 use std::fs;
 use std::path::Path;
@@ -13,6 +14,14 @@ const COLUMNS_MAX: usize = 100;
 const ROUNDABOUT: [&str; 13] = [
     "What", "Who", "Whom", "Whose", "Whoever", "Whatever", "Where", "How", "Why", "By", "Of", "Those",
     "Beside",
+];
+/// Phrases that have to be read twice, in lower-case words, and what is written instead.
+const AWKWARD: [(&str, &str); 5] = [
+    ("to be had", "available"),
+    ("for ever", "always"),
+    ("told of", "reported, logged"),
+    ("of whom no", "whose ... is not"),
+    ("what is no", "what is not a"),
 ];
 
 /// Calls `visit` with each Rust file in a directory, and in those below it.
@@ -73,4 +82,43 @@ fn doc_comments_begin_with_a_verb_or_a_thing() {
     }
     assert!(sentences > 5_000, "only {sentences} doc comments were found");
     assert!(roundabout.is_empty(), "{}", roundabout.join("\n"));
+}
+
+/// Returns a text as words in lower case with a space around each. "No longer" is left out, which
+/// is right in all phrases.
+fn words_of(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words: Vec<_> = words.map(str::to_lowercase).collect();
+    format!(" {} ", words.join(" ")).replace(" no longer ", " ")
+}
+
+#[test]
+fn comments_have_no_awkward_phrase() {
+    let (mut comments, mut awkward) = (0, Vec::new());
+    for directory in ["crates", "xtask"] {
+        each_file(&root().join(directory), &mut |path| {
+            let text = fs::read_to_string(path).unwrap();
+            let lines: Vec<_> = text.lines().map(str::trim_start).collect();
+            for comment in lines.chunk_by(|a, b| a.starts_with("//") == b.starts_with("//")) {
+                if !comment[0].starts_with("//") {
+                    continue;
+                }
+                comments += 1;
+                let words = words_of(&comment.join(" "));
+                let found = AWKWARD.iter().filter(|(phrase, _)| words.contains(&format!(" {phrase} ")));
+                awkward.extend(found.map(|(phrase, instead)| {
+                    format!("{}: {phrase} (better: {instead}): {}", path.display(), comment[0])
+                }));
+            }
+        });
+    }
+    assert!(comments > 5_000, "only {comments} comments were found");
+    assert!(awkward.is_empty(), "{}", awkward.join("\n"));
+}
+
+#[test]
+fn phrases_are_found_across_lines() {
+    let words = words_of("// The secret, what\n// is no longer there, is (to be\n// had) for everybody.");
+    assert!(words.contains(" to be had ") && words.contains(" what is there "), "{words}");
+    assert!(!words.contains(" for ever ") && !words.contains(" what is no "), "{words}");
 }

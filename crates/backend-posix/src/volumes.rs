@@ -289,7 +289,7 @@ mod tests {
         assert!(volumes.asked().is_empty());
     }
 
-    /// A bucket's volume that fails is told of, unless it can be no bucket of this server.
+    /// A bucket's volume that fails is reported, unless it cannot be a bucket of this server.
     #[tokio::test]
     async fn volumes_that_fail_are_silent_ones() {
         let volumes = Arc::new(Volumes::new(Arc::new(Scene::new().store)));

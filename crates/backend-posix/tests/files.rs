@@ -342,7 +342,7 @@ async fn our_own_directory_is_no_key_at_any_depth() {
         assert_eq!(fixture.get(name).await, None, "{name}");
     }
     assert_eq!(fixture.list("", Some("/"), 9).await, ["a"]);
-    // A name that is no text is no key.
+    // A name that is not text is not a key.
     let odd: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"\xff\xfe");
     fs::write(bucket.join(odd), b"").unwrap();
     assert_eq!(fixture.keys().await, ["a"]);

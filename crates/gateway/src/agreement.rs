@@ -95,7 +95,7 @@ fn values(options: &ServeOptions) -> [Value; 5] {
 /// would no longer be found. It is called before the tree is opened, since that writes the option
 /// to the tree.
 pub fn check_metadata(options: &ServeOptions, state_dir: &Path) -> Result<(), String> {
-    // What can't be read is told of when the tree is opened.
+    // What can't be read is reported when the tree is opened.
     match (options.metadata, read(state_dir)) {
         (Some(wanted), Ok(Some(noted))) => match differing_metadata(wanted, &noted) {
             Some(theirs) => Err(format!(
@@ -158,8 +158,8 @@ fn metadata(state_dir: &Path, noted: Option<&OptionsFile>) -> Result<Metadata, S
     Ok(if is_sidecar { Metadata::Sidecar } else { Metadata::Xattr })
 }
 
-/// Fails if a tool is told of no store of identities, and the gateways of the tree use one: it
-/// would look into the tree, and find no users there, or former ones.
+/// Fails if a tool was given no store of identities, and the gateways of the tree use one: it would
+/// look into the tree, and find no users there, or former ones.
 pub fn check_store(options: &StoreOptions, state_dir: &Path) -> Result<(), String> {
     let noted = read(state_dir)?.and_then(|noted| noted.identities);
     let Some(theirs) = noted.filter(|theirs| options.identities.is_none() && theirs != IN_TREE) else {

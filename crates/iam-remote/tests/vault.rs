@@ -131,7 +131,7 @@ async fn what_others_do_to_secrets_is_seen() {
     assert!(documents.list().await.unwrap().is_empty());
     let second = documents.replace(&name, None, body("b")).await.unwrap();
     assert_ne!(first, second);
-    // What is no document of ours is an error, and is not taken for a document that is gone.
+    // A secret that is not a document is an error, and is not taken for a document that is gone.
     let strange = r#"{"data":{"base64":"?"}}"#;
     assert_eq!(server.call(Method::POST, "secret/data/c/account-2", strange).await, Some(200));
     let name = DocumentName::new("account-2").unwrap();

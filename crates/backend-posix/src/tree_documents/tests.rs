@@ -372,8 +372,8 @@ fn a_directory_that_was_moved_away_is_not_written_to() {
     assert!(matches!(replaced, Err(ReplaceError::Changed)), "{replaced:?}");
 }
 
-/// Something else in the place of a document closes that document. It is not followed, opened for
-/// ever or replaced, and the others are there.
+/// Something else in the place of a document closes that document. It is neither followed
+/// nor replaced, opening it does not wait, and the others are there.
 #[test]
 fn what_is_in_the_place_of_a_document_closes_only_that() {
     let outside = tempfile::NamedTempFile::new().unwrap();

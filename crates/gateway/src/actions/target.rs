@@ -46,7 +46,7 @@ impl<'v> Target<'v> {
 
     /// Makes the target of actions on an account: its root.
     pub fn of_account(account: &str) -> Self {
-        // What is no id of an account is not repeated.
+        // A text that is not the id of an account is not repeated.
         AccountId::new(account)
             .map_or_else(|_| Self::nothing(), |id| Self::new(format!("arn:aws:iam::{id}:root")))
     }
@@ -95,8 +95,8 @@ impl<'v> Target<'v> {
         self
     }
 
-    /// Adds the id of an access key of `there`, for the audit log. What is no id of them may be a
-    /// secret, and is left out.
+    /// Adds the id of an access key of `there`, for the audit log. Another text may be a secret,
+    /// and is left out.
     pub fn on_key(self, id: &'v str, there: &[Key]) -> Self {
         let is_known = there.iter().any(|key| key.id.as_str() == id);
         Self { key: is_known.then_some(id), ..self }

@@ -204,7 +204,8 @@ fn who_has_no_key() {
     assert!(disabled[0].get("access_key").is_none() && disabled[0].get("kind").is_none());
 }
 
-/// The key with which a request says that it is signed is told if it is known, or can be no secret.
+/// The key with which a request says that it is signed is logged if it is known, or cannot be a
+/// secret.
 #[test]
 fn a_key_whose_signature_is_wrong() {
     let told = |id: &str, is_known| {

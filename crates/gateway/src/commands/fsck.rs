@@ -112,7 +112,7 @@ pub fn run(options: &FsckOptions) -> ExitCode {
         notes: notes.into_inner(),
         not_shown: not_shown.into_inner(),
     };
-    // A tree without versions is told of as ever.
+    // The output for a tree without versions has no line of them.
     if !options.json && (usage.versions > 0 || usage.delete_markers > 0) {
         console.say(&usage_text(&usage));
     }

@@ -219,7 +219,7 @@ impl Snapshot {
     }
 
     /// Returns a master key that is not here, if there are secrets of active keys and none of them
-    /// can be opened for want of one, as after a rotation that this gateway was not told of.
+    /// can be opened without one, as after a rotation of which this gateway does not know.
     pub fn missing_master_key(&self) -> Option<KeyId> {
         let mut missing = None;
         for held in self.keys.values() {

@@ -456,7 +456,7 @@ impl States {
             }
             *self.watched.write().unwrap_or_else(PoisonError::into_inner) = None;
         }
-        // Whoever loads a state next is told of an error.
+        // Whoever loads a state next gets the error.
         let _ = self.look();
     }
 
