@@ -41,8 +41,8 @@ FOR_THE_SWEEP = {
     # The old object's companion, when a power cut might bring its name back, or when it could not
     # be read whether it is another's too.
     r"(delete|overwrite-of|overwrite-by)-big-record": r"\.slipway/overflow/\* \(of no object\)",
-    # A chain that was made, and into which no version came.
-    r"versioned-.*": r"\.slipway/versions/.*/ \(unmarked\)",
+    # A chain that was made, and into which no version came; or one that lost its last.
+    r"versioned-.*|delete-(old|current)-version": r"\.slipway/versions/.*/ \(unmarked\)",
     # The name of a delete marker that is no longer the newest version.
     r"versioned-put-over-marker": r"\.slipway/versions/.*/\.slipway,vdeleted",
     # What was the bucket, with what could not be read of it.

@@ -18,7 +18,10 @@ VOLATILE = ("date", "server", "x-amz-request-id", "x-amz-id-2", "last-modified",
 KEPT = {
     ".slipway",
     ".slipway/.slipway,own",
-    *(f".slipway/{name}" for name in ("staging", "locks", "overflow", "uploads", "completed", "scattered", "versions")),
+    *(
+        f".slipway/{name}"
+        for name in ("staging", "locks", "overflow", "uploads", "completed", "scattered", "versions")
+    ),
 }
 
 
