@@ -320,7 +320,8 @@ fn has_holes(file: &OwnedFd) -> bool {
 }
 
 /// Copies bytes from a position in one file to a position without data in another, where holes
-/// become holes. It does not extend the file if they end with a hole ([`end_at`] does).
+/// become holes. It does not extend the file if they end with a hole ([`end_at`] does). Holes are
+/// read nevertheless: of a file whose bytes are on tape, all may be reported as one.
 fn copy_data(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> Result<()> {
     // An empty part may have its place behind the end of the file.
     if length == 0 {
@@ -339,12 +340,9 @@ fn copy_data(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64
             Ok(hole) if hole > data => hole.min(end),
             _ => end,
         };
+        copy_unless_zeros(from, at, to, to_at + (at - from_at), data - at)?;
         copy_bytes(from, data, to, to_at + (data - from_at), hole - data)?;
         at = hole;
-    }
-    // A source that was cut off has no data there either.
-    if file_info::stat(from)?.stamp.size_bytes < end {
-        return Err(BackendError::Changed);
     }
     Ok(())
 }
@@ -398,7 +396,30 @@ fn copy_in_kernel(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length
 }
 
 fn copy_by_hand(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> Result<()> {
-    let mut buffer = vec![0; if length == 0 { 0 } else { COPY_BUFFER_BYTES }];
+    for_each_buffer(from, from_at, length, |bytes, done| {
+        files::write_all(to, bytes, to_at + done).op("write a staging file")
+    })
+}
+
+/// Copies bytes to a position without data, but for those that it has already: zeros.
+fn copy_unless_zeros(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> Result<()> {
+    for_each_buffer(from, from_at, length, |bytes, done| {
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Ok(());
+        }
+        files::write_all(to, bytes, to_at + done).op("write a staging file")
+    })
+}
+
+/// Reads bytes of a file, and calls `work` with each buffer full and how many came before it.
+fn for_each_buffer(
+    from: &OwnedFd,
+    from_at: u64,
+    length: u64,
+    mut work: impl FnMut(&[u8], u64) -> Result<()>,
+) -> Result<()> {
+    let mut buffer =
+        vec![0; usize::try_from(length).map_or(COPY_BUFFER_BYTES, |bytes| bytes.min(COPY_BUFFER_BYTES))];
     let mut done = 0;
     while done < length {
         let wanted = usize::try_from(length - done).map_or(buffer.len(), |left| left.min(buffer.len()));
@@ -406,7 +427,7 @@ fn copy_by_hand(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: 
         if read == 0 {
             return Err(BackendError::Changed);
         }
-        files::write_all(to, &buffer[..read], to_at + done).op("write a staging file")?;
+        work(&buffer[..read], done)?;
         done += read as u64;
     }
     Ok(())
@@ -464,5 +485,16 @@ mod tests {
         }
         assert!(matches!(copy_data(&source, 39 * MIB, &source, 0, 2 * MIB), Err(BackendError::Changed)));
         copy_data(&source, 41 * MIB, &source, 0, 0).unwrap();
+    }
+
+    #[test]
+    fn what_is_reported_as_a_hole_and_is_none_is_copied() {
+        let scene = Scene::new();
+        let (source, target) = (OwnedFd::from(sparse(&scene)), OwnedFd::from(new_file(&scene, "target")));
+        copy_unless_zeros(&source, 10 * MIB, &target, 3, 20 * MIB).unwrap();
+        let copied = fs::read(scene.path().join("target")).unwrap();
+        let expected = fs::read(scene.path().join("sparse")).unwrap();
+        let range = usize::try_from(10 * MIB).unwrap()..usize::try_from(30 * MIB).unwrap();
+        assert!(copied[3..] == expected[range]);
     }
 }
