@@ -297,10 +297,21 @@ pub(crate) fn prepare(
     };
     bucket.vouch(&own, prepared, Purpose::Work).attempt("use one of the bucket's .slipway directories")?;
     if bucket.store.hands_over {
-        files::give_to_owner_of(&bucket.fd, &own).attempt("change the owner of a directory")?;
+        give_to_gateway(bucket, &own).attempt("change the owner of a directory")?;
     }
     marks::set(bucket.store, &own).attempt("mark one of the bucket's .slipway directories")?;
     Ok(own)
+}
+
+/// Gives a directory that root has made to the user who serves the tree. That is the owner of the
+/// tree's `.slipway`: buckets may belong to other users, for whom the gateway acts. Where the tree
+/// has none yet, it is the owner of the bucket.
+fn give_to_gateway(bucket: &Bucket<'_>, made: &OwnedFd) -> Io<()> {
+    match resolve::create_here(&bucket.store.root, OWN_DIRECTORY, DIRECTORY, Mode::empty()) {
+        Ok(of_tree) => files::give_to_owner_of(of_tree, made),
+        Err(Errno::NOENT) => files::give_to_owner_of(&bucket.fd, made),
+        Err(errno) => Err(errno),
+    }
 }
 
 #[cfg(test)]
@@ -331,5 +342,30 @@ mod tests {
         let locks = own.join(LOCK_FILES);
         let made: Vec<_> = fs::read_dir(&locks).unwrap().map(|entry| owner(entry.unwrap().path())).collect();
         assert_eq!((owner(locks), made), (OTHER, vec![OTHER]));
+    }
+
+    /// Else the gateway would refuse what the sweep made in a bucket of a user's.
+    #[test]
+    fn what_root_makes_in_a_bucket_of_a_user_is_the_gateways() {
+        for (of_tree, expected) in [(None, 1001), (Some(1002), 1002), (Some(0), 0)] {
+            let mut scene = Scene::new();
+            let (own, own_of_tree) = (scene.own_path(), scene.path().with_file_name(".slipway"));
+            let _ = fs::remove_dir_all(&own);
+            let _ = fs::remove_dir_all(&own_of_tree);
+            if of_tree.is_some() {
+                fs::create_dir(&own_of_tree).unwrap();
+            }
+            let given = chown(scene.path(), Some(1001), None)
+                .and_then(|()| of_tree.map_or(Ok(()), |uid| chown(&own_of_tree, Some(uid), None)));
+            if given.is_err() || fs::metadata(scene.path()).unwrap().uid() != 1001 {
+                return eprintln!(
+                    "\n*** SKIPPED: no owners here, so that users have theirs is NOT tested ***\n"
+                );
+            }
+            scene.store = scene.store.handing_over();
+            drop(scene.bucket().own_directory("uploads").map_err(crate::error::Fail::for_good).unwrap());
+            assert_eq!(fs::metadata(&own).unwrap().uid(), expected);
+            assert_eq!(fs::metadata(own.join("uploads")).unwrap().uid(), expected);
+        }
     }
 }
