@@ -280,6 +280,8 @@ mod tests {
             assert_eq!(parse_http_date(text), Some(at(784_111_777)), "{text}");
         }
         assert_eq!(parse_http_date("Friday, 01-Jan-38 00:00:60 GMT"), Some(at(2_145_916_859)));
+        assert_eq!(parse_http_date("Thursday, 01-Jan-70 00:00:00 GMT"), Some(at(0)));
+        assert_eq!(parse_http_date("Tuesday, 01-Jan-69 00:00:00 GMT"), Some(at(3_124_224_000)));
     }
 
     #[test]

@@ -174,6 +174,19 @@ mod tests {
     }
 
     #[test]
+    fn only_paths_of_keys_are_chains() {
+        let place = |path: &str, directory| place_of_chain(path, directory).map(|place| place.key);
+        let key = "k".repeat(200) + "/";
+        let longest = key.repeat(5) + &"k".repeat(KEY_BYTES_MAX - 5 * key.len());
+        assert_eq!(place(&format!("{VERSIONS}/{longest}"), false).as_deref(), Some(&*longest));
+        assert_eq!(place(&format!("{VERSIONS}/{longest}"), true), None, "with its slash it is too long");
+        assert_eq!(place(&format!("{VERSIONS}/{longest}k"), false), None);
+        for other in [VERSIONS, "staging/a"] {
+            assert_eq!(place(other, false), None, "{other}");
+        }
+    }
+
+    #[test]
     fn texts_are_in_the_order_of_a_listing() {
         let version = |order| Entry::Version { order, id: Id::Order };
         let null = Entry::Version { order: 8, id: Id::Null };

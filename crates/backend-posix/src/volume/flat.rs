@@ -220,6 +220,8 @@ mod tests {
         let limit = limit_bytes(4096, 2);
         let near = |size| index(size, 4096, Levels::TwoPerhaps).is_near();
         assert!(!near(limit / 3) && near(limit * 9 / 20));
+        let from = limit / 10 * 4;
+        assert!(!near(from - 1) && near(from));
         assert!(!index(limit * 9 / 20, 4096, Levels::Two).may_be_full());
     }
 

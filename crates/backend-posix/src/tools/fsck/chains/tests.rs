@@ -271,3 +271,20 @@ fn a_version_keeps_its_companion() {
     expect(&scene, &name, ProblemKind::CompanionMissing, true);
     assert!(scene.delete_version("a", Some(Named::Number(order))).existed);
 }
+
+/// Another program gave a file the name that the delete marker gets when it is no longer the newest
+/// version.
+#[test]
+fn a_marker_replaces_no_version() {
+    let Some(scene) = Scene::with_versions() else { return };
+    scene.put_version("a", b"1");
+    let marker = scene.delete_version("a", None).version.unwrap();
+    let chain = scene.path().join(VERSIONS_PATH).join("a");
+    let taken = chain.join(format!(".slipway,v{}", marker.as_str()));
+    fs::write(&taken, "another's").unwrap();
+    let before = names(&scene, "a").len();
+    scene.put_version("a", b"2");
+    assert_eq!(fs::read(&taken).unwrap(), b"another's");
+    let after = names(&scene, "a");
+    assert!(after.len() == before && !after.contains(&".slipway,vdeleted".to_owned()), "{after:?}");
+}
