@@ -12,7 +12,8 @@ from support.wire import poll
 REALM = "lab.example"
 SUFFIX = "dc=lab,dc=example"
 PORTS = (389, 636)
-# Debian's packages that samba only recommends, each by a file of its own that a domain cannot be made without.
+# Debian's packages that samba only recommends, each by a file of its own, without which no domain
+# can be made.
 MODULES = {
     "samba-dsdb-modules": "*/samba/ldb/samba_secrets.so",
     "samba-vfs-modules": "*/samba/vfs/acl_xattr.so",
